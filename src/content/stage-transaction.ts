@@ -97,11 +97,11 @@ export async function readInStage<Row>(
     search_path: stagePath(schemaName, extensionSchemas),
     statement_timeout: String(timeoutMs),
     lock_timeout: String(lockTimeout(timeoutMs)),
-    ...(timezone !== undefined && { TimeZone: timezone }),
   }
+  const ownSettings = timezone === undefined ? undefined : { TimeZone: timezone }
   const deadline = endAtDeadline(pool, client, sessionLimit(timeoutMs))
   try {
-    return await readAlone<Row>(client, { text, values, settings, meaning: structure }, deadline.isOver)
+    return await readAlone<Row>(client, { text, values, settings, ownSettings, meaning: structure }, deadline.isOver)
   } catch (error) {
     throw deadline.isOver() ? timedOut(timeoutMs, error) : timeFailure(error, timeoutMs)
   } finally {

@@ -22,10 +22,13 @@ interface Kept {
   readonly columns: Columns
 }
 
-/** What a session has prepared, by text. */
+/** What a session has prepared, by text, and what it has set. */
 export interface KeptStatements {
+  /** The settings that the session has beside those that it began with; undefined where it has none, or they are not known. */
+  settings: string | undefined
   find(key: string): Kept | undefined
-  keep(key: string, kept: Kept): void
+  /** @param lasts for a text that names nothing: it means the same for as long as the session lasts. */
+  keep(key: string, kept: Kept, lasts: boolean): void
   /** A name that no statement of the session has; undefined for a text that is not kept. */
   nameFor(text: string): string | undefined
   /** Has the session told to forget a name with the next message. */
@@ -48,6 +51,7 @@ export const forgetKeptStatements = (client: pg.ClientBase): void => void sessio
 function createKeptStatements(): KeptStatements {
   let forgotten: string[] = []
   let count = 0
+  const lasting = new Map<string, Kept>()
   const kept = new LRUCache<string, Kept>({
     max: MAX_STATEMENTS,
     ttl: MAX_AGE_MS,
@@ -56,8 +60,9 @@ function createKeptStatements(): KeptStatements {
     dispose: ({ name }) => void forgotten.push(name),
   })
   return {
-    find: (key) => kept.get(key),
-    keep: (key, statement) => void kept.set(key, statement),
+    settings: undefined,
+    find: (key) => lasting.get(key) ?? kept.get(key),
+    keep: (key, statement, lasts) => void (lasts ? lasting : kept).set(key, statement),
     nameFor(text) {
       if (text.length > MAX_TEXT_LENGTH) return undefined
       count += 1

@@ -8,13 +8,13 @@ export interface PipelinedStatement {
   /** As text; a text of several statements, or one that takes rows, is refused. */
   readonly values: readonly (string | null)[]
   /** Under which name the session keeps it; where it is left out, the session does not. */
-  readonly name?: string
+  readonly name?: string | undefined
   /** Whether the session has it under that name already. */
   readonly isKept?: boolean
   /** Whether it may be the session's unnamed statement from an earlier time: for one that means the same every time. */
   readonly staysUnnamed?: boolean
   /** What it gives, where that is known. */
-  readonly columns?: Columns
+  readonly columns?: Columns | undefined
 }
 
 /** The columns of an answer. */

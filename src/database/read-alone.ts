@@ -1,22 +1,29 @@
 import type pg from 'pg'
 import { keptStatementsOf } from './kept-statements.ts'
 import { type PipelinedStatement, sendTogether } from './pipeline.ts'
-import { resetSession } from './session-client.ts'
+import { isOfProject, resetSession } from './session-client.ts'
 import { SQLSTATE, sqlState } from './sqlstate.ts'
 
 export interface LoneRead {
   readonly text: string
   readonly values: readonly unknown[]
-  /** Settings of the transaction, by name; as many in each. */
-  readonly settings: Readonly<Record<string, string>>
+  /** Settings that it is read with, by name; as many for each read. */
+  readonly settings: Settings
+  /** Settings of this read beside those. */
+  readonly ownSettings?: Settings | undefined
   /** What the text means: another one where its names may stand for something else. */
   readonly meaning: string
 }
 
+type Settings = Readonly<Record<string, string>>
+
 /**
- * Runs one statement that only reads, in a transaction of its own, in one round trip: beginning, settings, statement and
- * end go in one message. The session keeps the statement, so that it is parsed once, and nothing else: whatever the
+ * Runs one statement that only reads, in a transaction of its own, in one round trip: beginning, statement and end go in one
+ * message. The session keeps the statement, so that it is parsed once, and nothing else: whatever the
  * project's own code has set in it ends with the transaction, which is rolled back.
+ *
+ * A session on a project's stages keeps the settings, too, for the next read: everybody who asks one sets them by himself, and to
+ * set them takes a sixth of what PostgreSQL does to read a row by its key (`npm run bench -- content`).
  *
  * What a rollback leaves, such code could use, too: locks of the session are given back, and a session in which it has
  * prepared statements, which may stand in for ours, is reset.
@@ -85,54 +92,73 @@ const CHECKING: PipelinedStatement = {
   ],
 }
 
-/** Where the statement itself comes, and what comes after it. */
-const [THIRD, FOURTH, FIFTH] = [2, 3, 4]
-
-function toAttempt(client: pg.PoolClient, { text, values, settings, meaning }: LoneRead): Attempt {
+function toAttempt(client: pg.PoolClient, { text, values, settings, ownSettings = {}, meaning }: LoneRead): Attempt {
   const kept = keptStatementsOf(client)
-  const asked: { readonly statement: PipelinedStatement; readonly key: string }[] = []
-  const add = (sql: string, key: string, given: readonly (string | null)[] = []): void => {
+  const asked: { readonly statement: PipelinedStatement; readonly key: string; readonly lasts: boolean }[] = []
+  /** @returns where the answer to it comes. */
+  const add = (sql: string, given: readonly (string | null)[] = [], key = sql): number => {
     const found = kept.find(key)
-    if (found) return void asked.push({ statement: { sql, values: given, isKept: true, ...found }, key })
-    const name = kept.nameFor(sql)
-    asked.push({ statement: { sql, values: given, ...(name !== undefined && { name }) }, key })
+    const name = found?.name ?? kept.nameFor(sql)
+    const statement = { sql, values: given, name, isKept: found !== undefined, columns: found?.columns }
+    return asked.push({ statement, key, lasts: key === sql }) - 1
   }
-  add(BEGIN, BEGIN)
-  const setting = settingsSql(Object.keys(settings).length)
-  add(setting, setting, Object.entries(settings).flat())
-  add(text, `${meaning}\n${text}`, values.map(toText))
-  add(END, END)
-  asked.push({ statement: CHECKING, key: CHECK })
+  const addSettings = (given: Settings, isLocal: boolean): void => {
+    const all = Object.entries(given).flat()
+    if (all.length > 0) add(settingsSql(all.length / 2, isLocal), all)
+  }
+  const stays = isOfProject(client)
+  const wanted = stays ? JSON.stringify(settings) : undefined
+  const sets = stays && kept.settings !== wanted
+  add(BEGIN)
+  if (sets) {
+    addSettings(settings, false)
+    // What begins then reads only, too.
+    add('COMMIT AND CHAIN')
+  }
+  addSettings(stays ? ownSettings : { ...settings, ...ownSettings }, true)
+  const readAt = add(text, values.map(toText), `${meaning}\n${text}`)
+  const endAt = add(END)
+  const checkAt = asked.push({ statement: CHECKING, key: CHECK, lasts: true }) - 1
   const unkept = asked.filter(({ statement: { name, isKept } }) => name !== undefined && !isKept)
 
   return {
     isKept: unkept.length < asked.length,
     async run() {
       const statements = asked.map(({ statement }) => statement)
+      // They may be set or not until all has gone well.
+      if (sets) kept.settings = undefined
       const answers = await sendTogether(client, statements, kept.takeForgotten()).catch((error: unknown) => {
         // It may be there or not.
         for (const { statement } of unkept) kept.forget(statement.name ?? '')
         throw error
       })
-      for (const [index, { statement, key }] of asked.entries()) {
+      if (sets) kept.settings = wanted
+      for (const [index, { statement, key, lasts }] of asked.entries()) {
         const { name, isKept } = statement
-        if (name !== undefined && !isKept) kept.keep(key, { name, columns: answers[index]?.columns ?? [] })
+        if (name !== undefined && !isKept) kept.keep(key, { name, columns: answers[index]?.columns ?? [] }, lasts)
       }
-      const [check] = (answers[FIFTH]?.rows ?? []) as { touched: boolean }[]
+      const [check] = (answers[checkAt]?.rows ?? []) as { touched: boolean }[]
       // What stood in for the end may have removed itself, but can't have ended the transaction: PREPARE takes queries alone.
-      const isEnded = answers[FOURTH]?.tag === END
-      return { rows: answers[THIRD]?.rows ?? [], isTouched: !isEnded || check?.touched !== false }
+      const isEnded = answers[endAt]?.tag === END
+      return { rows: answers[readAt]?.rows ?? [], isTouched: !isEnded || check?.touched !== false }
     },
   }
 }
 
-/** By how many settings there are. */
-const settingsTexts: string[] = []
+/** By how many settings there are, and for how long. */
+const settingsTexts = new Map<string, string>()
 
-function settingsSql(count: number): string {
-  settingsTexts[count] ??=
-    `SELECT ${Array.from({ length: count }, (_, index) => `pg_catalog.set_config($${2 * index + 1}, $${2 * index + 2}, true)`).join(', ')}`
-  return settingsTexts[count]
+function settingsSql(count: number, isLocal: boolean): string {
+  const key = `${count} ${isLocal}`
+  const known = settingsTexts.get(key)
+  if (known !== undefined) return known
+  const set = Array.from(
+    { length: count },
+    (_, index) => `pg_catalog.set_config($${2 * index + 1}, $${2 * index + 2}, ${isLocal})`,
+  )
+  const text = `SELECT ${set.join(', ')}`
+  settingsTexts.set(key, text)
+  return text
 }
 
 function toText(value: unknown): string | null {

@@ -43,14 +43,14 @@ type Callback = (error: Error | null) => void
  * listens for the end of its session for as long as it lives. Unheard, that event would end the process.
  */
 export class SessionClient extends pg.Client {
-  readonly #kind: SessionKind
+  readonly kind: SessionKind
   readonly #timeoutMs: number | undefined
   #version = ''
   #canCheckClient = true
 
   constructor(config: pg.ClientConfig, { kind, givesByteText = false, onEnd }: SessionOptions) {
     super(config)
-    this.#kind = kind
+    this.kind = kind
     this.#timeoutMs = config.connectionTimeoutMillis
     this.on('error', onEnd)
     forgetResults(this)
@@ -94,8 +94,8 @@ export class SessionClient extends pg.Client {
   }
 
   async #applySettings(): Promise<void> {
-    if (this.#kind === 'bare') return
-    const settings = sessionSettings(this.#kind, this.#version)
+    if (this.kind === 'bare') return
+    const settings = sessionSettings(this.kind, this.#version)
     if (this.#canCheckClient) {
       // One message: a round trip more would be one more for every write.
       const isTaken = await this.#queryInTime(`${settings}; ${CLIENT_CHECK}`).then(() => true, unlessInvalid)
@@ -118,7 +118,7 @@ export class SessionClient extends pg.Client {
     })
     try {
       // Others take what they are given, or are asked by `prepareDatabase`; here, settings would fail that it lacks.
-      if (this.#kind === 'attached' || this.#kind === 'bare') assertKnownVersion(this.#version)
+      if (this.kind === 'attached' || this.kind === 'bare') assertKnownVersion(this.#version)
       await this.#applySettings()
     } catch (error) {
       // A caller that gets an error instead of a connection does not close it.
@@ -135,6 +135,10 @@ function unlessInvalid(error: unknown): false {
   if (sqlState(error) === SQLSTATE.invalidParameterValue) return false
   throw error
 }
+
+/** Whether it is a session of a project's login, on its stages. */
+export const isOfProject = (client: pg.ClientBase): boolean =>
+  client instanceof SessionClient && client.kind === 'project'
 
 /** @see SessionClient.reset @throws where the connection is none of Wharf's, or broke. */
 export async function resetSession(client: pg.ClientBase): Promise<void> {

@@ -121,7 +121,33 @@ test('what a function sets in its session, for as long as that lasts, ends with 
   const { rows } = await pool.query(
     `SELECT current_setting('search_path') AS path, current_setting('statement_timeout') AS timeout`,
   )
-  expect(rows).toEqual([{ path: 'pg_catalog', timeout: '0' }])
+  expect(rows).toEqual([{ path: 'first', timeout: '5s' }])
+})
+
+test('settings of one read alone end with it', async () => {
+  const shown = `SELECT current_setting('search_path') AS path, current_setting('TimeZone') AS zone`
+  for (const _ of [1, 2]) {
+    expect(await read(shown, [], { ownSettings: { TimeZone: 'Asia/Tokyo' } })).toEqual([
+      { path: 'first', zone: 'Asia/Tokyo' },
+    ])
+    expect(await read(shown)).toEqual([{ path: 'first', zone: 'UTC' }])
+  }
+})
+
+test('a session that is not of a project keeps no settings of a read', async () => {
+  const logger = createLogger('silent')
+  const attached = createPool(database.url, { maxConnections: 1, session: 'attached' }, logger)
+  try {
+    const settings = { search_path: 'second', statement_timeout: '5000' }
+    for (const _ of [1, 2]) {
+      const rows = await readAlone(await attached.connect(), { text: ITEM, values: [1], settings, meaning: '1' })
+      expect(rows).toEqual([{ text: 'second' }])
+      const { rows: after } = await attached.query(`SELECT current_setting('search_path') AS path`)
+      expect(after).toEqual([{ path: 'pg_catalog' }])
+    }
+  } finally {
+    await attached.end()
+  }
 })
 
 test('locks of the session are given back', async () => {
