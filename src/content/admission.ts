@@ -108,7 +108,12 @@ export function createAdmission(options: {
     const digest = token === undefined ? undefined : hash('sha256', token, 'buffer')
     const isRoot = digest !== undefined && timingSafeEqual(digest, rootTokenHash)
     const key = `${isRoot ? 'root' : (digest?.toString('latin1') ?? '')}\n${path}`
-    const grant = await ask(key, { digest: isRoot ? undefined : digest, ...named, path })
+    const grant = await ask(key, {
+      digest: isRoot ? undefined : digest,
+      project: named.project,
+      stage: named.stage,
+      path,
+    })
     if (!grant) throw new Error('a question was not answered')
     const tokenId = isRoot ? 'root' : grant.token?.id
     if (tokenId !== undefined) identify(tokenId)
@@ -147,8 +152,14 @@ async function toAccess(
   if (!found) throw notFound('project', asked.project)
   if (!foundStage) throw notFound('stage', asked.stage, `in project "${asked.project}"`)
   if (!rights[asked.permission]) throw permissionMissing(rights.role, asked.project, asked.permission)
-  const project = { ...found, slug: asked.project }
-  const stage = { ...foundStage, slug: asked.stage }
+  // Each field by itself: this is done for every request, and V8 takes microseconds to add one to what is spread.
+  const project = { id: found.id, slug: asked.project, login: found.login, addressOf: found.addressOf }
+  const stage = {
+    id: foundStage.id,
+    slug: asked.stage,
+    schemaName: foundStage.schemaName,
+    logEvents: foundStage.logEvents,
+  }
   if (project.login === null && asked.permission === 'content.write') refuseWrites(project)
   const version = project.login === null ? await attachedVersion({ project, stage }) : grant.version
   // The stage was there when its project was looked up, and is not any more.

@@ -66,7 +66,9 @@ export function createContent(options: {
 
   /** How the stage stands now, for those who look again. */
   const servicesFor = ({ project, stage }: ContentAccess) => ({
-    ...{ catalogs, limits, timeoutMs: limits.timeoutMs },
+    catalogs,
+    limits,
+    timeoutMs: limits.timeoutMs,
     async rereadVersion(): Promise<StageVersion> {
       if (project.login === null) return attachedVersion({ project, stage })
       const version = await rereadTogether(stage.id, stage.id)
@@ -77,14 +79,16 @@ export function createContent(options: {
 
   const sourceOf = async ({ project, stage, version, isSeen }: ContentAccess): Promise<Source> => {
     const opened = project.login === null ? undefined : logins.opened(project.login, 'content')
-    const found = opened ? { database: opened, ...IN_OWN } : await projectDatabase(project, 'content')
-    const { database, extensionSchemas } = found
-    const of = { pool: database.pool, stage, version, extensionSchemas }
-    if (project.login !== null) {
-      return { ...of, reference: referenceSql(stage.id, stage.schemaName), toSeen: (row) => row }
+    const found = opened ? { database: opened, extensionSchemas: IN_OWN } : await projectDatabase(project, 'content')
+    const isAttached = project.login === null
+    return {
+      pool: found.database.pool,
+      stage,
+      version,
+      extensionSchemas: found.extensionSchemas,
+      reference: isAttached ? attachedReferenceSql(stage.id) : referenceSql(stage.id, stage.schemaName),
+      toSeen: (row, planned) => (isAttached ? toAttachedSeen(row, planned, isSeen) : row),
     }
-    const reference = attachedReferenceSql(stage.id)
-    return { ...of, reference, toSeen: (row, planned) => toAttachedSeen(row, planned, isSeen) }
   }
 
   /** Reads where the stage is, unless its project is deleted meanwhile. */
@@ -122,4 +126,4 @@ export function createContent(options: {
 }
 
 /** Where extensions are in a database of Wharf's. */
-const IN_OWN = { extensionSchemas: [EXTENSIONS_SCHEMA] } as const
+const IN_OWN: readonly string[] = [EXTENSIONS_SCHEMA]

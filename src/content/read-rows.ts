@@ -21,7 +21,8 @@ import { readInStage } from './stage-transaction.ts'
 import { statementFailure } from './statement-failure.ts'
 
 /** What is asked for. */
-export interface RowsQuery extends Form {
+export interface RowsQuery {
+  readonly form: Form
   readonly table: string
   readonly parameters: QueryParameters
   readonly count: CountKind | undefined
@@ -77,7 +78,7 @@ export function planRows(
   const { structure } = version
   const at = { pool, stageId, schemaName, extensionSchemas, structure, timeoutMs: limits.timeoutMs }
   return catalogs.plan(at, (catalog) => {
-    const form = formIn(catalog, query, () => ({
+    const form = formIn(catalog, query.form, () => ({
       table: findTable(catalog, query.table),
       isSelected: query.parameters.some(([name]) => name === 'select'),
     }))
@@ -90,7 +91,7 @@ export function planRows(
       ...(query.range && { range: query.range }),
       reference,
     })
-    return { ...plan, form }
+    return { form, ...plan }
   })
 }
 

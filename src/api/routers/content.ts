@@ -77,8 +77,12 @@ export const admitTo =
   ({ content }: Container, permission: ContentPermission): Admit<ContentAccess> =>
   ({ token, params, identify }: Credentials) =>
     content.admit({
-      ...{ token, project: String(params.project), stage: String(params.stage) },
-      ...{ relation: typeof params.table === 'string' ? params.table : undefined, permission, identify },
+      token,
+      project: String(params.project),
+      stage: String(params.stage),
+      relation: typeof params.table === 'string' ? params.table : undefined,
+      permission,
+      identify,
     })
 
 /** `GET /content/{project}/{stage}`, with and without a table */
@@ -106,7 +110,7 @@ export function contentRoutes(container: Container): readonly BoundRoute<Caller>
       const preferences = preferencesOf(header(headers.prefer))
       const range = rangeOf(headers.range)
       const { count, timezone } = preferences
-      const query = () => ({ ...form, table: params.table, parameters: [...request.search], count, range, timezone })
+      const query = () => ({ form, table: params.table, parameters: [...request.search], count, range, timezone })
       if (known && !(await content.isUnseen(granted, query))) return unchanged(granted, etagForm)
       const ordered = inOneOrder(queryText)
       const asked: ReadRequest = {
@@ -139,12 +143,16 @@ export const isKnown = (headers: IncomingHttpHeaders, { version }: ContentAccess
     form,
   )
 
+/** Every client has to ask again each time, which is cheap, and no cache may give one client's answer to another. */
+const CACHE_CONTROL = 'private, no-cache'
+
+const VARY = 'authorization, accept, accept-encoding, prefer, range, x-service-ref'
+
 export const validators = (reference: string, form: string) => ({
   'x-service-ref': reference,
   etag: etagOf(reference, form),
-  // Every client has to ask again each time, which is cheap, and no cache may give one client's answer to another.
-  'cache-control': 'private, no-cache',
-  vary: 'authorization, accept, accept-encoding, prefer, range, x-service-ref',
+  'cache-control': CACHE_CONTROL,
+  vary: VARY,
 })
 
 export const unchanged = ({ version }: ContentAccess, form: string) =>
@@ -163,8 +171,12 @@ export const describe = <S extends 200 | 206>(
   status,
   body: answer.body,
   mediaType: answer.contentType,
+  // All by name, and none added to the validators: V8 takes microseconds for each field that comes behind a spread.
   headers: {
-    ...validators(answer.reference, form),
+    'x-service-ref': answer.reference,
+    etag: etagOf(answer.reference, form),
+    'cache-control': CACHE_CONTROL,
+    vary: VARY,
     'x-cache': hit ? 'hit' : 'miss',
     'content-encoding': answer.coding === 'gzip' ? 'gzip' : undefined,
     'content-range': answer.contentRange,

@@ -81,13 +81,13 @@ function parseOperation(field: Field, reader: Reader, parseValue: (reader: Reade
     const problem = `there is no operator "${word}"${suggest(word, OPERATORS.keys())}`
     throw reader.refused(problem, position, POSTGREST.malformedQuery)
   }
-  const argument = parseArgument(reader, operator)
+  const { quantifier, config } = parseArgument(reader, operator)
   reader.expect('.')
   const values =
     operator.family === 'list'
       ? parseList(reader, parseValue === parseWholeValue)
       : [operator.family === 'is' ? parseIs(reader) : parseValue(reader)]
-  return { kind: 'filter', field, negated, operator, ...argument, values, reader, source: reader.source }
+  return { kind: 'filter', field, negated, operator, quantifier, config, values, reader, source: reader.source }
 }
 
 /** `(any)`, `(all)`, or the name of a text search configuration. */

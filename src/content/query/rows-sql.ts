@@ -49,7 +49,9 @@ export function relatedSource(scope: Scope, { computed, on, through }: Relation,
 export function whereSql(scope: Scope, node: TableNode, { join }: Source): string {
   const { table, alias } = node
   const filterScope = {
-    ...scope,
+    catalog: scope.catalog,
+    parameters: scope.parameters,
+    kept: scope.kept,
     table,
     alias,
     presence: (filter: Filter) => {
