@@ -107,7 +107,7 @@ async function makeOthers(installation: Installation): Promise<void> {
 const NIGHTS = `
   SET session_replication_role = replica;
   CREATE TEMPORARY TABLE shift AS
-    SELECT job_id, due_at - (date_trunc('day', now()) + interval '90 minutes'
+    SELECT job_id, due_at - (date_trunc('day', now() - interval '90 minutes') + interval '90 minutes'
                              - make_interval(days => (row_number() OVER (ORDER BY due_at DESC))::int - 1)) AS by
       FROM control.schedule_run;
   UPDATE control.job SET created_at = created_at - by, started_at = started_at - by, finished_at = finished_at - by
@@ -119,7 +119,7 @@ const NIGHTS = `
   INSERT INTO control.schedule_run (schedule_id, due_at, outcome, finished_at, proven_at)
   SELECT id, at, CASE WHEN fails THEN 'failed' ELSE 'succeeded' END, at, CASE WHEN NOT fails THEN at END
     FROM control.schedule CROSS JOIN generate_series(1, 26) AS night,
-         LATERAL (SELECT date_trunc('day', now()) + interval '90 minutes' - night * interval '1 day' AS at,
+         LATERAL (SELECT date_trunc('day', now() - interval '90 minutes') + interval '90 minutes' - night * interval '1 day' AS at,
                          night = 17 OR name = 'billing' AND night < 3 AS fails) AS made
    WHERE name = 'billing' OR night >= ${KEPT};
   UPDATE control.schedule SET created_at = created_at - interval '27 days';
@@ -145,7 +145,7 @@ async function moveNights({ folder }: Installation): Promise<void> {
 /** Each picture: its file, the size and scheme of the screen, what is opened, and what it shows once it is there. */
 const pictures = (job: string) =>
   [
-    ['overview-1280-light.png', 1280, 520, 'light', '/', 'Last proven'],
+    ['overview-1280-light.png', 1280, 570, 'light', '/', 'Last proven'],
     ['restore-1280-light.png', 1280, 880, 'light', `/restore/${job}/demo`, 'In the archive'],
     ['stage-1280-dark.png', 1280, 880, 'dark', '/data/demo/live', 'table, 60 rows'],
     ['overview-400-dark.png', 400, 800, 'dark', '/', 'Last proven'],

@@ -3,6 +3,7 @@ import { SLUG_PATTERN } from '../lib/slug.ts'
 import { Archives, earlierThan, readArchives, restorePath } from './archives.tsx'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
+import { Glossary } from './glossary.tsx'
 import { slugsOf } from './project-choice.tsx'
 import { readProjects } from './read-projects.ts'
 import { RestorePreview } from './restore-preview.tsx'
@@ -56,6 +57,7 @@ export function Restore({
             )}
           </p>
           <Archives project={project} archives={value.archives} chosen={jobId} />
+          <Glossary />
           <ChooseTarget
             {...value}
             client={client}
