@@ -288,22 +288,23 @@ describe('PUT', () => {
   })
 
   test.each([
-    ['tool', /needs the primary key as its filters, and nothing else: id=eq/],
-    ['tool?name=eq.saw', /id=eq/],
-    ['tool?id=eq.1&name=eq.saw', /id=eq/],
-    ['tool?id=not.eq.1', /id=eq/],
-    ['tool?id=in.(1)', /id=eq/],
-    ['tool?id=eq(any).{1}', /id=eq/],
-    ['tool?id=eq.1&id=eq.1', /id=eq/],
-    ['tool?and=(id.eq.1)', /id=eq/],
-    ['part?a=eq.1', /a=eq\.…&b=eq\.…/],
-    ['tool?id=eq.1&limit=1', /"limit"/],
-    ['tool?id=eq.1&offset=1', /"offset"/],
-    ['keyless?word=eq.x', /no primary key/],
-    ['tool?id=eq.77', /no row with the primary key/],
-  ])('%s is refused, and nothing is put', async (path, says) => {
+    ['tool', 405, /needs the primary key as its filters, and nothing else: id=eq/],
+    ['tool?name=eq.saw', 405, /id=eq/],
+    ['tool?id=eq.1&name=eq.saw', 405, /id=eq/],
+    ['tool?id=not.eq.1', 405, /id=eq/],
+    ['tool?id=in.(1)', 405, /id=eq/],
+    ['tool?id=eq(any).{1}', 405, /id=eq/],
+    ['tool?id=eq.1&id=eq.1', 405, /id=eq/],
+    ['tool?and=(id.eq.1)', 405, /id=eq/],
+    ['part?a=eq.1', 405, /a=eq\.…&b=eq\.…/],
+    ['tool?id=eq.1&limit=1', 400, /"limit"/],
+    ['tool?id=eq.1&offset=1', 400, /"offset"/],
+    ['keyless?word=eq.x', 405, /no primary key/],
+    ['tool?id=eq.77', 400, /no row with the primary key/],
+  ])('%s is refused with %i, and nothing is put', async (path, status, says) => {
     const answer = await unchanged(() => put(path, { id: 1, name: 'x' }))
-    expect(answer, answer.text).toMatchObject({ status: 400, json: { detail: expect.stringMatching(says) } })
+    expect(answer, answer.text).toMatchObject({ status, json: { detail: expect.stringMatching(says) } })
+    expect(answer.headers.allow).toBe(status === 405 ? 'GET, HEAD, POST, PATCH, DELETE, OPTIONS' : undefined)
   })
 
   test('a body without the key is refused', async () => {

@@ -94,6 +94,7 @@ const put = route('PUT /content/{project}/{stage}/{table}', {
   ...shared,
   operationId: 'putRow',
   summary: 'Puts one row in the place of the one that has its primary key, which filters name',
+  errors: [...shared.errors, 'METHOD_NOT_ALLOWED'],
   body,
   answers: { ...changed, 201: bytes(ROW_TYPES, 'The row is new.', WRITE_HEADERS, rowsSchema) },
 })

@@ -1,5 +1,5 @@
 import { quoteIdentifier } from '../../database/quoting.ts'
-import { invalidRequest } from '../../errors.ts'
+import { invalidRequest, MethodNotAllowed } from '../../errors.ts'
 import type { CatalogColumn, CatalogTable, StageCatalog } from './catalog.ts'
 import { findColumn } from './column-sql.ts'
 import { conditionSql } from './filter-sql.ts'
@@ -75,6 +75,9 @@ export function planPut(
   return finishWrite(write, [sql], { body, filtered: true, onDuplicate: 'merge' })
 }
 
+/** What may be asked for where filters do not name one row by its primary key. */
+const METHODS_OF_MANY_ROWS = 'GET, HEAD, POST, PATCH, DELETE, OPTIONS'
+
 function assertNamesKey({ table, target }: Write): void {
   const named = target.conditions.flatMap((each) => (isPlainEqual(each) ? [each.field.name] : []))
   const isKey =
@@ -84,13 +87,14 @@ function assertNamesKey({ table, target }: Write): void {
     table.primaryKey.every((name) => named.includes(name))
   if (isKey) return
   const key = table.primaryKey.map((name) => `${name}=eq.…`).join('&')
-  throw invalidRequest(
+  const message =
     key === ''
       ? `"${table.name}" has no primary key, by which a row could be put`
-      : `PUT needs the primary key as its filters, and nothing else: ${key}`,
-    [],
-    POSTGREST.putWithoutKey,
-  )
+      : `PUT needs the primary key as its filters, and nothing else: ${key}`
+  throw new MethodNotAllowed(message, METHODS_OF_MANY_ROWS, {
+    postgrestCode: POSTGREST.putWithoutKey,
+    postgrest: { message: "Filters must include all and only primary key columns with 'eq' operators" },
+  })
 }
 
 const isPlainEqual = (each: Condition): each is Filter =>
