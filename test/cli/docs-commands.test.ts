@@ -117,6 +117,22 @@ async function runSql(
   )
 }
 
+/** As who makes media types of a stage's own. */
+async function makeMediaTypes(
+  { type }: Terminal,
+  { dsn, content }: { readonly dsn: string; readonly content: string },
+): Promise<void> {
+  const [block = ''] = await blocksOf('docs/content.md', ['sql'])
+  ran.add(block)
+  const artists = "CREATE TABLE artist (name text); INSERT INTO artist VALUES ('Nina');"
+  await type(`wharf project:create music`)
+  await type(`wharf schema:apply - ${dsn} <<'END'\n${artists}\n${block}END`)
+  const get = (path: string, accept: string): Promise<string> =>
+    type(`curl --silent '${content}/${path}' --header "Authorization: Bearer $TOKEN" --header 'Accept: ${accept}'`)
+  expect(await get('rpc/badge?label=new', 'image/svg+xml')).toContain('<title>new</title>')
+  expect(await get('artist', 'text/vcard')).toContain('FN:Nina')
+}
+
 test.skipIf(bin === undefined || !isInstalled('curl'))(
   'the commands of README.md and docs/ do what they say',
   { timeout: 300_000 },
@@ -213,6 +229,7 @@ test.skipIf(bin === undefined || !isInstalled('curl'))(
 
     expect(await run('docs/content.md', 0, (text) => text.replace('<the UUID>', 'second'))).toContain('200 OK')
     expect(await run('docs/content.md', 1)).toContain('"Amber')
+    await makeMediaTypes(terminal, { dsn: dsn('music'), content: `http://${host}/content/music/live` })
     expect(await run('docs/jobs.md', 0)).toContain('"queued"')
     expect(await run('docs/jobs.md', 1)).toContain('"queued"')
     expect(await run('docs/notifications.md', 0)).toContain('webhook.test')
