@@ -22,8 +22,8 @@ interface Packing {
   readonly stream: Transform & { flush(kind: number, done: () => void): void }
   /** What ends a member or frame. */
   readonly end: number
-  /** Whether the pieces of a member hold all of its block, as far as it says itself. */
-  isWhole(pieces: readonly Buffer[], block: Buffer): boolean
+  /** Whether a member holds all of its block, as far as it says itself. */
+  isWhole(member: Buffer, block: Buffer): boolean
   /** Begins another one. */
   beginNext(): void
 }
@@ -47,11 +47,8 @@ export class BlockCompressor {
     this.#packing.stream.on('error', (error) => this.#fail(error))
   }
 
-  /**
-   * @param block stays as it is until the member is there.
-   * @returns its member or frame, in pieces: to join them would take new memory, of which V8 looks through its own.
-   */
-  async compress(block: Buffer): Promise<readonly Buffer[]> {
+  /** @param block stays as it is until the member is there. @returns its member or frame. */
+  async compress(block: Buffer): Promise<Buffer> {
     const { stream, end, isWhole, beginNext } = this.#packing
     await new Promise<void>((resolve, reject) => {
       this.#fail = reject
@@ -59,9 +56,10 @@ export class BlockCompressor {
       stream.flush(end, resolve)
     })
     const pieces = this.#pieces.splice(0)
-    if (!isWhole(pieces, block)) throw new Error('zlib has given less than the whole')
+    const member = pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces)
+    if (!isWhole(member, block)) throw new Error('zlib has given less than the whole')
     beginNext()
-    return pieces
+    return member
   }
 
   /** Gives its memory back; it cannot be used any more. */
@@ -77,10 +75,8 @@ function gzipPacking(level: number): Packing {
   return {
     stream,
     end: constants.Z_FINISH,
-    isWhole: (pieces, block) => {
-      const end = Buffer.concat(pieces.slice(-SIZE_BYTES).map((piece) => piece.subarray(-SIZE_BYTES)))
-      return end.length >= SIZE_BYTES && end.readUInt32LE(end.length - SIZE_BYTES) === block.length
-    },
+    isWhole: (member, block) =>
+      member.length >= SIZE_BYTES && member.readUInt32LE(member.length - SIZE_BYTES) === block.length,
     beginNext: () => stream.reset(),
   }
 }
@@ -92,7 +88,7 @@ function zstdPacking(level: number): Packing {
   return {
     stream: zstd.createZstdCompress({ chunkSize: OUTPUT_CHUNK_BYTES, params }),
     end: ZSTD_e_end,
-    isWhole: (pieces) => pieces.length > 0,
+    isWhole: (frame) => frame.length > 0,
     // What comes after the end of a frame begins another by itself; `reset` would forget level and sums.
     beginNext: () => undefined,
   }

@@ -30,7 +30,7 @@ export async function* compressBlocks(
   { coding = 'gzip', level, concurrency = 4, sectionOf }: CompressOptions = {},
 ): AsyncGenerator<Buffer, void, undefined> {
   /** In the order of their blocks. */
-  const members: Promise<readonly Buffer[]>[] = []
+  const members: Promise<Buffer>[] = []
   const memory = new ReusedMemory(BLOCK_BYTES)
   const compressors: BlockCompressor[] = []
   const idle: BlockCompressor[] = []
@@ -39,7 +39,7 @@ export async function* compressBlocks(
     compressors.push(compressor)
     return compressor
   }
-  const compressBlock = async (block: Buffer): Promise<readonly Buffer[]> => {
+  const compressBlock = async (block: Buffer): Promise<Buffer> => {
     const compressor = idle.pop() ?? createCompressor()
     const member = await compressor.compress(block)
     idle.push(compressor)
@@ -52,17 +52,16 @@ export async function* compressBlocks(
     void Promise.allSettled([member])
     members.push(member)
   }
-  const nextMember = async (): Promise<readonly Buffer[]> => (await members.shift()) ?? []
 
   try {
     let isEmpty = true
     for await (const block of fixedBlocks(chunks, BLOCK_BYTES, sectionOf, () => memory.take())) {
       isEmpty = false
       compressNext(block)
-      if (members.length >= concurrency) yield* await nextMember()
+      if (members.length >= concurrency) yield* members.splice(0, 1)
     }
     if (isEmpty) compressNext(Buffer.alloc(0))
-    while (members.length > 0) yield* await nextMember()
+    while (members.length > 0) yield* members.splice(0, 1)
   } finally {
     await Promise.allSettled(members)
     for (const compressor of compressors) compressor.close()
