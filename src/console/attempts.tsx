@@ -1,4 +1,3 @@
-import { adviceFor } from './advice.ts'
 import { type Column, Table } from './table.tsx'
 import type { Job } from './types.ts'
 import { inUnits, shown, Time } from './words.tsx'
@@ -33,18 +32,16 @@ export function Attempts({ attempts }: { readonly attempts: readonly Attempt[] }
 
 function Outcome({ attempt: { outcome, error } }: { readonly attempt: Attempt }) {
   const [status, words] = outcome === null ? ['running', 'under way'] : OUTCOMES[outcome]
-  const advice = error && outcome !== 'lost' && adviceFor(error.code)
   return (
     <>
       <span class={`status ${status}`}>{words}</span>
       {error && shown(`: ${error.detail} (${error.code})`)}
-      {advice && <p class="quiet">{advice}</p>}
     </>
   )
 }
 
 const COLUMNS: readonly Column<Attempt>[] = [
-  { title: 'No.', isNumber: true, draw: ({ number }) => number },
+  { title: 'Attempt', isNumber: true, draw: ({ number }) => number },
   { title: 'Began', draw: ({ startedAt }) => <Time at={startedAt} /> },
   { title: 'Took', draw: tookOf, classOf: () => 'short' },
 ]

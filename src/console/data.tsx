@@ -6,7 +6,7 @@ import { SchemaPicture } from './schema-picture.tsx'
 import { SearchField } from './search-field.tsx'
 import type { Overview, Page, Project, TableOverview } from './types.ts'
 import { useLive } from './use-live.ts'
-import { shown, toRows } from './words.tsx'
+import { inNaturalOrder, shown, toRows } from './words.tsx'
 
 const PAUSE_MS = 15_000
 
@@ -71,7 +71,9 @@ export function StageData({ client, project, stage }: StageProps) {
     () => PAUSE_MS,
   )
   const [search, setSearch] = useState('')
-  const tables = value?.tables.filter(({ name }) => name.toLowerCase().includes(search.toLowerCase()))
+  const tables = value?.tables
+    .filter(({ name }) => name.toLowerCase().includes(search.toLowerCase()))
+    .toSorted((a, b) => inNaturalOrder(a.name, b.name))
   return (
     <>
       <div class="title">
@@ -142,7 +144,7 @@ function ColumnFacts({ column: { name, type, nullable, generated, comment }, isK
       <dt>{shown(name)}</dt>
       <dd>
         {facts.join(', ')}
-        {comment && <span class="quiet"> {shown(comment)}</span>}
+        {comment && <div class="quiet">{shown(comment)}</div>}
       </dd>
     </>
   )

@@ -104,7 +104,7 @@ function EventLine({ event, path, isUndo }: LineProps) {
       <ul class="plain">
         {rows.map((row, index) => (
           <li key={index} class="value">
-            {inOneLine(row)}
+            {shown(inOneLine(row))}
           </li>
         ))}
       </ul>

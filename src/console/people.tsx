@@ -176,6 +176,7 @@ function RevokeToken({ client, token, onRevoked }: RevokeProps) {
     <>
       <button
         type="button"
+        class="danger"
         disabled={isBusy}
         aria-label={`${isAsked ? 'Revoke for good' : 'Revoke'}: ${token.name}`}
         onClick={() => (isAsked ? act(revoke) : setAsked(true))}

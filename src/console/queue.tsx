@@ -25,7 +25,7 @@ export function QueueFacts({ client }: { readonly client: Client }) {
       {value && (
         <>
           <Kinds kinds={value.kinds} />
-          {value.entries.length === 0 ? <p>It is empty.</p> : <Entries entries={value.entries} />}
+          {value.entries.length === 0 ? <p>The queue is empty.</p> : <Entries entries={value.entries} />}
         </>
       )}
     </>
@@ -53,7 +53,7 @@ const KIND_COLUMNS: readonly Column<Kind>[] = [
   {
     title: 'Oldest',
     isNumber: true,
-    draw: ({ oldestWaitingSeconds: seconds }) => (seconds > 0 ? inUnits(seconds) : ''),
+    draw: ({ oldestWaitingSeconds: seconds }) => (seconds > 0 ? inUnits(seconds) : '–'),
   },
 ]
 

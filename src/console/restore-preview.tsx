@@ -211,7 +211,9 @@ function Confirmation({ client, archive, target, stages, allowIncomplete }: Conf
       )}
       {!target.isNew && (
         <>
-          <label for="typed">Type {target.slug} to replace what it has</label>
+          <label for="typed">
+            Type <strong>{target.slug}</strong> to replace what it has
+          </label>
           <input
             id="typed"
             autocomplete="off"

@@ -109,6 +109,7 @@ function RoleRow({ client, project, role, onChanged }: RoleRowProps) {
           </button>
           <button
             type="button"
+            class="danger"
             disabled={isBusy}
             aria-label={`${isAsked ? 'Delete for good' : 'Delete'}: ${role.name}`}
             onClick={() => (isAsked ? act(remove) : setAsked(true))}

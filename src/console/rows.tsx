@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { type Cell, toText } from './exact-json.ts'
 import { Failure } from './failure.tsx'
+import { Scrolling } from './scrolling.tsx'
 import type { Overview, TableOverview } from './types.ts'
 import { useLive } from './use-live.ts'
 import { shown, toCount } from './words.tsx'
@@ -49,6 +50,7 @@ export function Rows({ client, project, stage, table: name }: RowsProps) {
         </a>
       </p>
       <Failure text={failure ?? (overview && !table ? 'There is no such table.' : undefined)} />
+      {!overview && !failure && <p role="status">Loading the table …</p>}
       {table && <Pages client={client} path={`/content/${stagePath}/${encodeURIComponent(name)}`} table={table} />}
     </>
   )
@@ -79,15 +81,15 @@ function Pages({ client, path, table }: PagesProps) {
         }}
       />
       <Failure text={failure} />
+      {!rows && !failure && <p role="status">Loading the rows …</p>}
       {rows && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be within reach of the keyboard
-        <section class="scrolls" aria-label="Rows" tabIndex={0}>
+        <Scrolling label="Rows" class="values">
           <table>
             <thead>
               <tr>
                 {table.columns.map(({ name, type }) => (
                   <th key={name} scope="col" class={isNumber(type) ? 'number' : ''}>
-                    {shown(name)}
+                    <div class="value">{shown(name)}</div>
                   </th>
                 ))}
               </tr>
@@ -102,7 +104,7 @@ function Pages({ client, path, table }: PagesProps) {
               ))}
             </tbody>
           </table>
-        </section>
+        </Scrolling>
       )}
       {rows?.length === 0 && <p>There are no rows{offset > 0 && ' any more'}.</p>}
       <p class="actions">
@@ -139,7 +141,7 @@ function Text({ text }: { readonly text: string }) {
   const isCut = !isWhole && text.length > CHARACTERS
   return (
     <div class="value">
-      {isCut ? `${text.slice(0, CHARACTERS)}… ` : text}
+      {isCut ? `${shown(text.slice(0, CHARACTERS))}… ` : shown(text)}
       {isCut && (
         <button type="button" onClick={() => setWhole(true)}>
           Show all {toCount(text.length)} characters

@@ -1,8 +1,4 @@
-import type { Client } from './client.ts'
-import type { Run, Schedule, ScheduleDetail } from './types.ts'
-import { useLive } from './use-live.ts'
-
-const PAUSE_MS = 30_000
+import type { Run, ScheduleDetail } from './types.ts'
 
 /** What became of a run, in one word; a proven archive is more than one that was made. */
 function outcomeOf({ status, provenAt }: Run): string {
@@ -11,16 +7,11 @@ function outcomeOf({ status, provenAt }: Run): string {
 }
 
 /** The newest runs of a schedule, the oldest of them first; each leads to its job. */
-export function RunStrip({ client, schedule }: { readonly client: Client; readonly schedule: Schedule }) {
-  const { value } = useLive(
-    `runs ${schedule.id}`,
-    (signal) => client.json<ScheduleDetail>(`/schedules/${schedule.id}`, { signal }),
-    () => PAUSE_MS,
-  )
-  const runs = value?.runs.toReversed() ?? []
+export function RunStrip({ schedule }: { readonly schedule: ScheduleDetail }) {
+  const runs = schedule.runs.toReversed()
   return (
     <>
-      {value && runs.length === 0 && <p class="quiet">It has not run yet.</p>}
+      {runs.length === 0 && <p class="quiet">It has not run yet.</p>}
       <ol class="strip" aria-label={`Runs of ${schedule.name}`}>
         {runs.map((run) => (
           <li key={`${run.dueAt} ${run.jobId}`}>

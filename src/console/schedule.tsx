@@ -41,7 +41,7 @@ export function ScheduleView({ client, id }: { readonly client: Client; readonly
           <ScheduleFacts schedule={schedule} />
           <ScheduleActions client={client} schedule={schedule} onChanged={reload} onEdit={() => setEdited(true)} />
           <h2>Runs</h2>
-          <RunStrip client={client} schedule={schedule} />
+          <RunStrip schedule={schedule} />
           <Runs client={client} schedule={schedule} />
         </>
       )}
@@ -110,7 +110,7 @@ function ScheduleActions({ client, schedule: { id, enabled }, onChanged, onEdit 
         <button type="button" disabled={isBusy} onClick={onEdit}>
           Change
         </button>
-        <button type="button" disabled={isBusy} onClick={() => (isAsked ? act(remove) : setAsked(true))}>
+        <button type="button" class="danger" disabled={isBusy} onClick={() => (isAsked ? act(remove) : setAsked(true))}>
           {isAsked ? 'Delete for good' : 'Delete'}
         </button>
       </p>

@@ -1,4 +1,5 @@
 import type { TableOverview } from './types.ts'
+import { inNaturalOrder } from './words.tsx'
 
 /** A table in the picture, in pixels. */
 export interface Box {
@@ -104,5 +105,5 @@ function inOrder(
     const rows = (referred.get(name) ?? []).flatMap((other) => placed.get(other)?.y ?? [])
     return rows.length === 0 ? 0 : rows.reduce((sum, y) => sum + y, 0) / rows.length
   }
-  return names.toSorted((a, b) => middle(a) - middle(b) || a.localeCompare(b))
+  return names.toSorted((a, b) => middle(a) - middle(b) || inNaturalOrder(a, b))
 }

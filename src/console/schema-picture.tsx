@@ -24,9 +24,6 @@ export function SchemaPicture({ path, tables }: PictureProps) {
           <marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">
             <path class="head" d="M0 0L8 4L0 8z" />
           </marker>
-          <clipPath id="inside">
-            <rect width={BOX.width - 18} height={BOX.height} />
-          </clipPath>
         </defs>
         {edges.map((edge) => (
           <path key={edge.key} class="edge" d={lineOf(edge)} marker-end="url(#arrow)">
@@ -37,14 +34,10 @@ export function SchemaPicture({ path, tables }: PictureProps) {
           <a key={name} href={`#/data/${path}/${encodeURIComponent(name)}`}>
             <title>{shown(name)}</title>
             <rect x={x} y={y} width={BOX.width} height={BOX.height} rx="4" />
-            <text
-              transform={`translate(${x + 10} ${y})`}
-              y={BOX.height / 2}
-              dominant-baseline="central"
-              clip-path="url(#inside)"
-            >
-              {shown(name)}
-            </text>
+            {/* A text of SVG has no ellipsis. */}
+            <foreignObject x={x} y={y} width={BOX.width} height={BOX.height}>
+              <div class="label">{shown(name)}</div>
+            </foreignObject>
           </a>
         ))}
       </svg>

@@ -35,7 +35,7 @@ function Facts({ status }: { readonly status: Status }) {
     <>
       {problems.map((problem) => (
         <p class="alarm" key={problem}>
-          {shown(problem)}
+          {shown(asSentence(problem))}
         </p>
       ))}
       {problems.length > 0 && (
@@ -61,16 +61,28 @@ function Facts({ status }: { readonly status: Status }) {
         </dd>
         <dt>Archives</dt>
         <dd>
-          {toCount(storage.archives)}, {toSize(storage.bytes)}, in {storage.location}
+          {toCounted(storage.archives, 'archive')}, {toSize(storage.bytes)}, in {storage.location}
         </dd>
         <dt>Backup of Wharf</dt>
         <dd>{backup.enabled ? <Time at={backup.lastAt} /> : 'off: set WHARF_BACKUP_KEY'}</dd>
       </dl>
       <h2>Processes</h2>
-      <Table label="Processes" columns={PROCESS_COLUMNS} rows={processes} keyOf={({ host, pid }) => `${host} ${pid}`} />
+      {processes.length === 0 ? (
+        <p>No process has been heard of lately.</p>
+      ) : (
+        <Table
+          label="Processes"
+          columns={PROCESS_COLUMNS}
+          rows={processes}
+          keyOf={({ host, pid }) => `${host} ${pid}`}
+        />
+      )}
     </>
   )
 }
+
+/** A path, or the name of a variable, begins as it is written. */
+const asSentence = (text: string): string => text.replace(/^[a-z]/, (letter) => letter.toUpperCase())
 
 const PROCESS_COLUMNS: readonly Column<Status['processes'][number]>[] = [
   { title: 'Does', draw: ({ parts }) => parts.join(', ') },

@@ -75,7 +75,7 @@ export function Cell({ title: { title, isNumber, isSpoken }, isHead = false, cla
   const classes = isNumber ? `number ${also}` : also
   if (isHead) {
     return (
-      <th scope="row" class={classes}>
+      <th scope="row" class={classes} data-title={isNumber ? title : undefined}>
         {children}
       </th>
     )

@@ -98,7 +98,7 @@ function WebhookActions({ client, path, webhook, onChanged }: ActionsProps) {
         <button type="button" disabled={isBusy} onClick={() => act(toggle)}>
           {webhook.enabled ? 'Turn off' : 'Turn on'}
         </button>
-        <button type="button" disabled={isBusy} onClick={() => (isAsked ? act(remove) : setAsked(true))}>
+        <button type="button" class="danger" disabled={isBusy} onClick={() => (isAsked ? act(remove) : setAsked(true))}>
           {isAsked ? 'Delete for good' : 'Delete'}
         </button>
       </p>

@@ -72,10 +72,13 @@ export const toCounted = (count: number, what: string): string => `${toCount(cou
 
 export const toRows = (count: number): string => toCounted(count, 'row')
 
+/** Names as people order them: `table_2` before `table_10`. */
+export const inNaturalOrder = new Intl.Collator('en', { numeric: true }).compare
+
 /** What is not drawn, or turns all that comes after it around; but for what joins letters. */
 const UNSEEN = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}]/gu
 
-/** A name, or a text with names in it, in which nothing is hidden: no name is to turn the words around it. */
+/** A text, such as a name, or a value, in which nothing is hidden: none is to turn the words around it. */
 export const shown = (text: string): string =>
   text.replace(UNSEEN, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
 

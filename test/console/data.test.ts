@@ -7,6 +7,9 @@ import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 const SQL = `
   CREATE TABLE artist (id bigint PRIMARY KEY, name text NOT NULL);
   CREATE TABLE "Song ""x"" / é" (id int PRIMARY KEY, artist_id bigint REFERENCES artist, price numeric, tags text[], data jsonb, "on" boolean);
+  CREATE TABLE note_10 (body text);
+  CREATE TABLE note_9 (body text);
+  INSERT INTO note_9 VALUES (E'a\\u202eb\\u0007');
   COMMENT ON TABLE artist IS '${HOSTILE}';
   INSERT INTO artist SELECT 9007199254740990 + n, 'artist ' || n FROM generate_series(1, 120) n;
   INSERT INTO artist VALUES (1, '${HOSTILE}');
@@ -32,6 +35,20 @@ describe.skipIf(!hasChromium)('who looks at rows in a browser', () => {
     await console.page.getByText('artist_id → artist (id)').waitFor()
     await console.page.getByText('121 rows').waitFor()
     await assertAccessible('stage')
+  })
+
+  test('sees tables in the order of the numbers in their names', async () => {
+    await signIn()
+    await goTo('/data/shop/live')
+    await expect
+      .poll(() => console.page.getByRole('heading', { level: 2 }).allTextContents())
+      .toEqual(['artist', 'note_9', 'note_10', 'Song "x" / é'])
+  })
+
+  test('sees what turns a value around, or is not drawn', async () => {
+    await signIn()
+    await goTo('/data/shop/live/note_9')
+    await expect.poll(cells).toEqual(['a\\u{202e}b\\u{7}'])
   })
 
   test('sees values of every type as they are, with all their digits', async () => {
