@@ -51,6 +51,9 @@ export async function bundleDocs(root) {
 const markdown = new MarkdownIt({ html: false, linkify: false })
 markdown.renderer.rules.table_open = () => '<div class="scrolls" tabindex="0" role="group" aria-label="Table"><table>\n'
 markdown.renderer.rules.table_close = () => '</table></div>\n'
+// Long lines are scrolled to, by the keyboard too.
+const renderFence = markdown.renderer.rules.fence
+markdown.renderer.rules.fence = (...given) => renderFence(...given).replace('<pre>', '<pre tabindex="0">')
 
 /** Without `docs/`, and without what makes a file the text of its folder: `docs/monitoring/README.md` is at `/docs/monitoring`. */
 const pathOf = (name) =>

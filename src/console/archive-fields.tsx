@@ -30,7 +30,7 @@ export function ArchiveFields({ client, scheduleId, rules, set }: ArchiveFieldsP
       />
       <NumberField
         id="keep-days"
-        label="Also keep all that are younger than so many days (empty: none)"
+        label="Also keep all that are younger than this many days (empty: none)"
         max="36500"
         value={rules.keepDays}
         onChange={(keepDays) => set({ keepDays })}
@@ -38,7 +38,7 @@ export function ArchiveFields({ client, scheduleId, rules, set }: ArchiveFieldsP
       {scheduleId !== undefined && <KeepPreview client={client} scheduleId={scheduleId} keep={keepOf(rules)} />}
       <NumberField
         id="max-age"
-        label="Overdue after so many hours without a new one (empty: never)"
+        label="Overdue after this many hours without a new archive (empty: never)"
         max="87600"
         value={rules.maxAgeHours}
         onChange={(maxAgeHours) => set({ maxAgeHours })}

@@ -19,7 +19,11 @@ export function AttachedDatabases({ client }: { readonly client: Client }) {
     <>
       <h2>Attached databases</h2>
       <Failure text={failure} />
-      {slugs?.length === 0 && <p class="quiet">No project is in a database of somebody’s (project:attach).</p>}
+      {slugs?.length === 0 && (
+        <p class="quiet">
+          No database is attached yet: <code>wharf project:attach</code> attaches one as a project.
+        </p>
+      )}
       <p class="actions">
         {slugs?.map((slug) => (
           <button type="button" key={slug} aria-expanded={slug === chosen} onClick={() => setChosen(slug)}>

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { type Client, RequestError } from './client.ts'
 import { type Cell, parseExactly, toText } from './exact-json.ts'
 import { Failure } from './failure.tsx'
@@ -65,14 +66,46 @@ async function findUndo(client: Client, path: string, newest: readonly LogEvent[
   return kept?.undone ? imported.id : undefined
 }
 
-/** What an event is called. The log has an undo as an import; of the last, it is known. */
-const WORDS: Readonly<Record<LogEvent['kind'], string>> = {
-  create: 'rows added',
-  update: 'rows changed',
-  delete: 'rows deleted',
-  truncate: 'table emptied',
+/** What was done to rows, and what stands between that and their table. */
+const ROW_WORDS = {
+  create: ['added', 'to'],
+  update: ['changed', 'in'],
+  delete: ['deleted', 'from'],
+} as const
+
+/** What any other event is called. The log has an undo as an import; of the last, it is known. */
+const WORDS = {
+  truncate: 'table emptied:',
   import: 'import, or undo of one',
   structure: 'structure changed',
+} as const
+
+interface WordsProps {
+  readonly event: LogEvent
+  readonly isUndo: boolean
+  /** Its name, or a link to it. */
+  readonly table: ComponentChildren
+}
+
+/** What happened: `279 rows deleted from inspection`. */
+function EventWords({ event: { kind, rowCount }, isUndo, table }: WordsProps) {
+  if (kind === 'create' || kind === 'update' || kind === 'delete') {
+    const [done, preposition] = ROW_WORDS[kind]
+    return (
+      <>
+        <strong>
+          {toRows(rowCount)} {done}
+        </strong>{' '}
+        {preposition} {table}
+      </>
+    )
+  }
+  return (
+    <>
+      <strong>{isUndo ? 'undo of an import' : WORDS[kind]}</strong> {table}
+      {rowCount > 0 && `, ${toRows(rowCount)}`}
+    </>
+  )
 }
 
 interface LineProps {
@@ -82,14 +115,12 @@ interface LineProps {
 }
 
 function EventLine({ event, path, isUndo }: LineProps) {
-  const { kind, table, rowCount, rows, occurredAt, importedAt } = event
+  const { table, rowCount, rows, occurredAt, importedAt } = event
   const link = table !== null && <a href={`#/data/${path}/${encodeURIComponent(table)}`}>{shown(table)}</a>
   const head = (
     <>
-      <Time at={occurredAt} /> <strong>{isUndo ? 'undo of an import' : WORDS[kind]}</strong>{' '}
-      {/* What opens something has no link in it. */}
-      {rows.length === 0 ? link : table !== null && shown(table)}
-      {rowCount > 0 && `, ${toRows(rowCount)}`}
+      <Time at={occurredAt} /> {/* What opens something has no link in it. */}
+      <EventWords event={event} isUndo={isUndo} table={rows.length === 0 ? link : table !== null && shown(table)} />
       {importedAt && (
         <>
           , came with an archive <Time at={importedAt} />

@@ -36,8 +36,11 @@ export function KeepPreview({ client, scheduleId, keep }: KeepPreviewProps) {
         <p class="quiet">By these rules, every archive stays.</p>
       ) : (
         <>
-          <p>
-            The next run that succeeds deletes {toCount(going.length)} of {toCounted(value.archives.length, 'archive')}{' '}
+          <p class="note">
+            Once saved, the next run that succeeds{' '}
+            <strong>
+              deletes {toCount(going.length)} of {toCounted(value.archives.length, 'archive')}
+            </strong>{' '}
             ({toSize(bytes)}):
           </p>
           <ul class="plain">

@@ -89,7 +89,7 @@ export function NewToken({ client, onMade }: NewTokenProps) {
             </option>
           ))}
       </select>
-      <label for="token-days">Ends after so many days (empty: never)</label>
+      <label for="token-days">Ends after this many days (empty: never)</label>
       <input
         id="token-days"
         type="number"

@@ -56,13 +56,13 @@ export function NewWebhook({ client, onMade }: NewWebhookProps) {
   return (
     <form
       class="fields"
-      aria-label="New webhook"
+      aria-label="New notification"
       onSubmit={(event) => {
         event.preventDefault()
         act(make)
       }}
     >
-      <h2>New webhook</h2>
+      <h2>New notification</h2>
       <label for="webhook-name">Name</label>
       <input id="webhook-name" required value={name} onInput={(event) => setName(event.currentTarget.value)} />
       <label for="webhook-kind">Kind</label>
@@ -73,9 +73,11 @@ export function NewWebhook({ client, onMade }: NewWebhookProps) {
           </option>
         ))}
       </select>
-      <label for="webhook-url">URL, which is never shown again (of mail: mailto: and addresses)</label>
+      <label for="webhook-url">
+        {kind === 'mail' ? 'Addresses, as mailto:a@example.org' : 'URL (a secret: it is not shown again)'}
+      </label>
       <input id="webhook-url" required value={url} onInput={(event) => setUrl(event.currentTarget.value)} />
-      <label for="webhook-events">Told of</label>
+      <label for="webhook-events">What it is told</label>
       <select id="webhook-events" value={events} onChange={(event) => setEvents(event.currentTarget.value)}>
         {EVENTS.map(([value, title]) => (
           <option key={value} value={value}>
@@ -84,7 +86,7 @@ export function NewWebhook({ client, onMade }: NewWebhookProps) {
         ))}
       </select>
       <button type="submit" class="main" disabled={isBusy}>
-        Make the webhook
+        Save
       </button>
       <Failure text={failure} />
     </form>

@@ -34,7 +34,7 @@ const COLUMNS: readonly Column<Webhook>[] = [
   { title: 'Name', draw: ({ id, name }) => <a href={`#/notifications/${id}`}>{shown(name)}</a> },
   { title: 'Kind', draw: ({ kind }) => kind },
   { title: 'Where', draw: ({ address }) => address },
-  { title: 'Told of', draw: toldOf },
+  { title: 'What it is told', draw: toldOf },
   { title: 'State', draw: stateOf },
 ]
 

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import { Glossary } from './glossary.tsx'
+import { Legend } from './legend.tsx'
 import { NightStrip } from './night-strip.tsx'
 import { Pager, usePages } from './pages.tsx'
 import { SearchField } from './search-field.tsx'
@@ -35,7 +36,12 @@ export function Overview({ client }: { readonly client: Client }) {
       {value?.items.length === 0 && (
         <p>{search ? 'No project has this in its name.' : 'This token may know of no project.'}</p>
       )}
-      {value && value.items.length > 0 && <Legend />}
+      {value && value.items.length > 0 && (
+        <Legend of="nights">
+          What each of the last thirty nights left, the last one at the end: today, once a schedule has run. Choose one
+          to restore it.
+        </Legend>
+      )}
       <div class="projects">
         {value?.items.map((project) => (
           <ProjectRow key={project.slug} client={client} project={project} />
@@ -49,28 +55,6 @@ export function Overview({ client }: { readonly client: Client }) {
 
 /** So many schedules of a project are named: those that run come first. */
 const NAMED = 3
-
-/** Each mark with its word. */
-const MARKS = [
-  ['proven', 'proven'],
-  ['made', 'made'],
-  ['gone', 'no longer kept'],
-  ['running', 'running'],
-  ['failed', 'failed'],
-  ['skipped', 'skipped'],
-  ['none', 'none'],
-] as const
-
-const Legend = () => (
-  <p class="legend">
-    <span>What each of the last thirty nights left, today last. Choose one to restore it.</span>
-    {MARKS.map(([mark, word]) => (
-      <span key={mark} aria-hidden="true">
-        <span class={`mark ${mark}`} /> {word}
-      </span>
-    ))}
-  </p>
-)
 
 interface RowProps {
   readonly client: Client
@@ -111,25 +95,22 @@ function ProjectRow({ client, project }: RowProps) {
       </div>
       {overdueSince && (
         <p class="alarm">
-          Overdue since <Time at={overdueSince} />: the last archive is older than its schedule allows.
+          Overdue since <Time at={overdueSince} />:{' '}
+          {lastArchive
+            ? 'the last archive is older than its schedule allows.'
+            : 'no archive is kept, so nothing can be restored.'}
         </p>
       )}
       <div class="protection">
-        <NightStrip project={slug} nights={nights} />
+        <NightStrip project={slug} nights={soFar(nights)} />
         <p>
-          <span class="item">
-            Last proven <Time at={lastProven?.finishedAt} />
-          </span>
-          {lastArchive?.jobId !== lastProven?.jobId && (
-            <span class="item">
-              last archive <Time at={lastArchive?.finishedAt} />
-            </span>
-          )}
+          <LastArchives last={lastArchive} proven={lastProven} />
           {schedules.length === 0 && <span class="item quiet">in no schedule that this token may see</span>}
           {schedules.slice(0, NAMED).map(({ id, name, enabled, nextRunAt }) => (
             <span class="item" key={id}>
+              {enabled && 'next run of '}
               <a href={`#/schedules/${id}`}>{shown(name)}</a>{' '}
-              <span class="quiet">{enabled ? <Time at={nextRunAt} /> : 'paused'}</span>
+              <span class="quiet">{enabled ? <Time at={nextRunAt} /> : 'is paused'}</span>
             </span>
           ))}
           {schedules.length > NAMED && (
@@ -151,5 +132,37 @@ function ProjectRow({ client, project }: RowProps) {
       </p>
       <Failure text={failure} />
     </section>
+  )
+}
+
+/** Without today where nothing has run yet: it would look like a night that was missed. */
+const soFar = (nights: ProjectOverview['nights']): ProjectOverview['nights'] =>
+  nights.at(-1)?.outcome === 'none' ? nights.slice(0, -1) : nights
+
+interface ArchivesProps {
+  readonly last: ProjectOverview['lastArchive']
+  readonly proven: ProjectOverview['lastProven']
+}
+
+/** How old the newest archive is, and the newest that is proven. */
+function LastArchives({ last, proven }: ArchivesProps) {
+  if (!last) return <span class="item">No archive</span>
+  return (
+    <>
+      <span class="item">
+        {proven ? (
+          <>
+            Last proven <Time at={proven.finishedAt} />
+          </>
+        ) : (
+          'Never proven'
+        )}
+      </span>
+      {last.jobId !== proven?.jobId && (
+        <span class="item">
+          last archive <Time at={last.finishedAt} />
+        </span>
+      )}
+    </>
   )
 }

@@ -48,21 +48,22 @@ export function People({ client }: { readonly client: Client }) {
 
 /** Leads to what the roles of each project may do. */
 function RolesOfProjects({ client }: { readonly client: Client }) {
+  const [project, setProject] = useState('')
   const { value: projects } = useLive(
     'projects with roles',
     (signal) => readProjects(client, signal),
     () => undefined,
   )
   return (
-    <div class="fields">
+    <form
+      class="fields"
+      onSubmit={(event) => {
+        event.preventDefault()
+        location.hash = `/roles/${project}`
+      }}
+    >
       <label for="roles-of">Roles of a project</label>
-      <select
-        id="roles-of"
-        value=""
-        onChange={(event) => {
-          location.hash = `/roles/${event.currentTarget.value}`
-        }}
-      >
+      <select id="roles-of" required value={project} onChange={(event) => setProject(event.currentTarget.value)}>
         <option value="">choose a project</option>
         {projects?.map(({ slug }) => (
           <option key={slug} value={slug}>
@@ -70,7 +71,10 @@ function RolesOfProjects({ client }: { readonly client: Client }) {
           </option>
         ))}
       </select>
-    </div>
+      <button type="submit" disabled={project === ''}>
+        Show the roles
+      </button>
+    </form>
   )
 }
 

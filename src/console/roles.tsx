@@ -44,6 +44,9 @@ export function Roles({ client, project }: { readonly client: Client; readonly p
   return (
     <>
       <h1>Roles of {project}</h1>
+      <p>
+        <a href="#/people">People and rights</a>
+      </p>
       <Failure text={failure} />
       {value && (
         <TableFrame label="Roles" titles={[ROLE, ...PERMISSIONS.map(titleOf), ACTIONS]}>
@@ -53,7 +56,8 @@ export function Roles({ client, project }: { readonly client: Client; readonly p
         </TableFrame>
       )}
       <p class="quiet">
-        A change counts at once for all tokens with the role. What the role “public” may do needs no token.
+        A change counts at once for all tokens with the role. What a role named “public” may do needs no token: make one
+        where everybody may read, say.
       </p>
       <NewRole client={client} project={project} onMade={reload} />
     </>
@@ -157,6 +161,7 @@ function NewRole({ client, project, onMade }: NewRoleProps) {
         value={name}
         onInput={(event) => setName(event.currentTarget.value)}
       />
+      <p class="quiet">It may do nothing until you have ticked above what it may do, and saved that.</p>
       <button type="submit" class="main" disabled={isBusy}>
         Make the role
       </button>

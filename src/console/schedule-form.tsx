@@ -251,14 +251,16 @@ function RhythmFields({ picked, onChange }: RhythmProps) {
           />
         </>
       )}
-      <label for="cron">Cron expression</label>
-      <input
-        id="cron"
-        required
-        readOnly={rhythm !== 'cron'}
-        value={toCron(picked)}
-        onInput={(event) => set({ cron: event.currentTarget.value })}
-      />
+      {rhythm === 'cron' ? (
+        <>
+          <label for="cron">Cron expression</label>
+          <input id="cron" required value={picked.cron} onInput={(event) => set({ cron: event.currentTarget.value })} />
+        </>
+      ) : (
+        <span class="quiet">
+          As a cron expression: <code>{toCron(picked)}</code>
+        </span>
+      )}
     </>
   )
 }

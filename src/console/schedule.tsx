@@ -1,16 +1,19 @@
 import { useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
+import { Glossary } from './glossary.tsx'
+import { Legend } from './legend.tsx'
 import { RunStrip } from './run-strip.tsx'
 import { Runs } from './runs.tsx'
 import { ScheduleForm } from './schedule-form.tsx'
-import { whatOf } from './schedules.tsx'
+import { Overdue, whatOf } from './schedules.tsx'
 import { Times } from './times.tsx'
+import { cronInWords } from './timing.ts'
 import type { Job, ScheduleDetail } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
 import { useTitle } from './use-title.ts'
-import { shown } from './words.tsx'
+import { shown, toCounted } from './words.tsx'
 
 const PAUSE_MS = 3_000
 
@@ -38,11 +41,16 @@ export function ScheduleView({ client, id }: { readonly client: Client; readonly
       <Failure text={failure} />
       {schedule && (
         <>
+          <Overdue schedule={schedule} />
           <ScheduleFacts schedule={schedule} />
           <ScheduleActions client={client} schedule={schedule} onChanged={reload} onEdit={() => setEdited(true)} />
           <h2>Runs</h2>
+          {schedule.runs.length > 0 && (
+            <Legend of="runs">What came of the newest runs, the last one at the end. Choose one to see its job.</Legend>
+          )}
           <RunStrip schedule={schedule} />
           <Runs client={client} schedule={schedule} />
+          <Glossary />
         </>
       )}
     </>
@@ -50,7 +58,8 @@ export function ScheduleView({ client, id }: { readonly client: Client; readonly
 }
 
 function ScheduleFacts({ schedule }: { readonly schedule: ScheduleDetail }) {
-  const { keep, cron, timezone, enabled, nextRuns } = schedule
+  const { keep, alarms, cron, timezone, enabled, nextRuns, verify } = schedule
+  const words = cronInWords(cron)
   const rules = [
     ...(keep.last === undefined ? [] : [`the last ${keep.last}`]),
     ...(keep.days === undefined ? [] : [`those of ${keep.days} days`]),
@@ -61,7 +70,9 @@ function ScheduleFacts({ schedule }: { readonly schedule: ScheduleDetail }) {
       <dd>{whatOf(schedule)}</dd>
       <dt>When</dt>
       <dd>
-        <code>{cron}</code>, {timezone}
+        {words ? `${words}, ${timezone} ` : ''}
+        <code class={words ? 'quiet' : ''}>{cron}</code>
+        {words ? '' : `, ${timezone}`}
       </dd>
       <dt>Next runs</dt>
       <dd>{enabled ? <Times times={nextRuns.slice(0, 5)} timezone={timezone} /> : 'paused'}</dd>
@@ -69,6 +80,12 @@ function ScheduleFacts({ schedule }: { readonly schedule: ScheduleDetail }) {
         <>
           <dt>Archives kept</dt>
           <dd>{rules.length === 0 ? 'all' : rules.join(', and ')}</dd>
+          <dt>Overdue</dt>
+          <dd>
+            {alarms.maxAgeHours === undefined
+              ? 'never'
+              : `after ${toCounted(alarms.maxAgeHours, 'hour')} without a new ${verify ? 'proven archive' : 'archive'}`}
+          </dd>
         </>
       )}
     </dl>

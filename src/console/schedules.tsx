@@ -53,14 +53,24 @@ export function Schedules({ client }: { readonly client: Client }) {
               </>
             )}
           </dl>
-          {schedule.overdueSince && (
-            <p class="failure">
-              Overdue since <Time at={schedule.overdueSince} />: its last archive is older than it allows.
-            </p>
-          )}
+          <Overdue schedule={schedule} />
         </article>
       ))}
     </>
+  )
+}
+
+/** Says that a schedule is overdue, where it is. */
+export function Overdue({ schedule }: { readonly schedule: Schedule }) {
+  const { overdueSince, verify, lastProven, lastSuccess } = schedule
+  if (!overdueSince) return null
+  const what = verify ? 'proven archive' : 'archive'
+  const last = verify ? lastProven : lastSuccess
+  return (
+    <p class="failure">
+      Overdue since <Time at={overdueSince} />:{' '}
+      {last ? `its last ${what} is older than it allows` : `it made no ${what}`}.
+    </p>
   )
 }
 

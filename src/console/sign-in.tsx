@@ -54,8 +54,8 @@ export function SignIn({ notice, onSignedIn }: SignInProps) {
       </form>
       <Failure text={failure ?? (isBusy ? undefined : notice)} />
       <p class="quiet">
-        The operator of this server gives you one. Its own root token was printed at its start, and is in the file{' '}
-        <code>root-token</code> of its data folder.
+        You get a token from the person who runs this server. If that is you: the root token was printed when Wharf
+        first started, and is in the file <code>root-token</code> of its data folder.
       </p>
       <p class="quiet">
         {stays

@@ -46,3 +46,20 @@ export function fromCron(cron: string): Picked {
   if (day !== '*') return { ...USUAL, rhythm: 'month', time, day }
   return weekday === '*' ? { ...USUAL, rhythm: 'day', time } : { ...USUAL, rhythm: 'week', time, weekday }
 }
+
+/** When a cron expression runs, in words: `every Saturday at 03:15`; undefined for one that could not have been picked. */
+export function cronInWords(cron: string): string | undefined {
+  const { rhythm, time, weekday, day } = fromCron(cron)
+  switch (rhythm) {
+    case 'hour':
+      return `every hour, at minute ${Number(time.slice(3))}`
+    case 'day':
+      return `every day at ${time}`
+    case 'week':
+      return `every ${WEEKDAYS[Number(weekday)]} at ${time}`
+    case 'month':
+      return `on day ${day} of the month at ${time}`
+    case 'cron':
+      return undefined
+  }
+}

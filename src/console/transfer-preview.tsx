@@ -51,7 +51,7 @@ function Replaced({ client, source, target, stage }: ReplacedProps) {
       <ComparedTables
         label={`Tables of ${stage}`}
         tables={names.map((name) => ({ name, before: now.get(name), after: after.get(name) }))}
-        titles={['Rows now', 'Then']}
+        titles={['Rows now', 'Rows afterwards']}
       />
     </section>
   )

@@ -51,12 +51,15 @@ export function Transfer({ client }: { readonly client: Client }) {
         {source !== '' && target !== '' && (
           <>
             <p>
-              What {target} has in the stages of {source} is replaced by what {source} has. Readers see the old rows
-              until all new ones are there, unless a stage has to be loaded where it is; the job says what can be
-              undone.
+              Each stage of {source} replaces all rows of the stage of {target} that has the same name; other stages of{' '}
+              {target} stay as they are. Readers see the old rows until all new ones are there, unless a stage has to be
+              loaded where it is; the job says what can be undone.
             </p>
+            <p class="quiet">Only numbers of rows are compared: rows may differ where the numbers are the same.</p>
             {from && to && <TransferPreview key={`${source} ${target}`} client={client} source={from} target={to} />}
-            <label for="typed">Type {target} to replace what it has</label>
+            <label for="typed">
+              Type <strong>{target}</strong> to replace what it has
+            </label>
             <input
               id="typed"
               autocomplete="off"

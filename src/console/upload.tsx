@@ -136,8 +136,8 @@ function SendFile({ client, file, setFile, onSent }: SendFileProps) {
       )}
       <Failure text={failure} />
       <p class="quiet">
-        Nothing is changed before you have seen what it would change. It goes on where it was when the connection is
-        lost, or when this page is loaded again and the same file chosen.
+        Nothing is changed before you have seen what it would change. An interrupted upload goes on where it was: by
+        itself once the connection is back, or after this page was loaded again, once you choose the same file.
       </p>
     </>
   )

@@ -41,7 +41,7 @@ export function WebhookView({ client, id }: { readonly client: Client; readonly 
             <dd>
               {value.webhook.address} ({value.webhook.kind})
             </dd>
-            <dt>Told of</dt>
+            <dt>What it is told</dt>
             <dd>{toldOf(value.webhook)}</dd>
             <dt>State</dt>
             <dd>{stateOf(value.webhook)}</dd>

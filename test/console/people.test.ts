@@ -27,7 +27,7 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     await field('Who or what it is for').fill(HOSTILE)
     await field('Project').selectOption('shop')
     await field('Role').selectOption('viewer: read rows')
-    await field('Ends after so many days (empty: never)').fill('7')
+    await field('Ends after this many days (empty: never)').fill('7')
     await button('Make the token').click()
     const token = await console.page.getByRole('code').textContent()
     await assertAccessible('the new token')
@@ -56,6 +56,20 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     await goTo('/people')
     await console.page.getByText('viewer: read rows').waitFor()
     expect(await heading('Tokens').count()).toBe(0)
+  })
+
+  test('the roles of a project are opened, and a new one is made there that may do nothing yet', async () => {
+    await signIn()
+    await goTo('/people')
+    await field('Roles of a project').selectOption('shop')
+    await button('Show the roles').click()
+    await heading('Roles of shop').waitFor()
+    await field('Name').fill('public')
+    await button('Make the role').click()
+    await console.page.getByLabel('public: read rows').waitFor()
+    expect(await console.page.locator('[aria-label^="public:"]:checked').count()).toBe(0)
+    await console.page.getByRole('link', { name: 'People and rights' }).click()
+    await heading('People and rights').waitFor()
   })
 
   test('a project is transferred over another one, after its name was typed, and that is undone', async () => {

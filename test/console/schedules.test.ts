@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { fromCron, toCron } from '../../src/console/timing.ts'
+import { cronInWords, fromCron, toCron } from '../../src/console/timing.ts'
 import { HOSTILE, hasChromium, openConsole } from '../support/console/console-page.ts'
 import { makeSchedule } from '../support/jobs/schedules.ts'
 import { createProject } from '../support/service/projects.ts'
@@ -13,6 +13,16 @@ test.each(['5 * * * *', '30 2 * * *', '30 2 * * 6', '0 14 28 * *', '*/5 * * * *'
     expect(toCron(fromCron(cron))).toBe(cron)
   },
 )
+
+test.each([
+  ['5 * * * *', 'every hour, at minute 5'],
+  ['30 2 * * *', 'every day at 02:30'],
+  ['15 3 * * 6', 'every Saturday at 03:15'],
+  ['0 14 28 * *', 'on day 28 of the month at 14:00'],
+  ['*/5 * * * *', undefined],
+])('the expression %s in words: %s', (cron, words) => {
+  expect(cronInWords(cron)).toBe(words)
+})
 
 describe.skipIf(!hasChromium)('who looks after schedules in a browser', () => {
   let wharf: TestWharf
@@ -45,7 +55,7 @@ describe.skipIf(!hasChromium)('who looks after schedules in a browser', () => {
     await field('On').selectOption('Saturday')
     await field('At').fill('03:15')
     await field('Time zone').fill('Europe/Berlin')
-    expect(await field('Cron expression').inputValue()).toBe('15 3 * * 6')
+    await console.page.getByText('As a cron expression: 15 3 * * 6').waitFor()
     await expect.poll(() => console.page.getByRole('status').getByRole('listitem').allTextContents()).toHaveLength(5)
     for (const text of await console.page.getByRole('status').getByRole('listitem').allTextContents()) {
       expect(text).toMatch(/^Saturday.* at 03:15$/)
@@ -94,7 +104,7 @@ describe.skipIf(!hasChromium)('who looks after schedules in a browser', () => {
     await field('At').fill('05:45')
     await field('Archives to keep (empty: all)').fill('7')
     await button('Save').click()
-    await console.page.getByText('45 5 * * *').waitFor()
+    await console.page.getByText('every day at 05:45, UTC 45 5 * * *').waitFor()
     await button('Pause').click()
     await button('Resume').waitFor()
     expect((await wharf.root.get(`/schedules/${id}`)).json).toMatchObject({

@@ -121,6 +121,7 @@ describe.skipIf(!hasChromium)('every view', () => {
     const nights = console.page.getByRole('list', { name: `Nights of ${LONG_SLUG}` })
     const gone = nights.getByRole('listitem').filter({ hasText: 'proven, no longer kept' })
     await gone.waitFor()
+    await console.page.getByText('no archive is kept, so nothing can be restored').waitFor()
     expect(await gone.getByRole('link').count()).toBe(0)
     const colour = await console.page.evaluate(
       `getComputedStyle(document.querySelector('.nights .mark.gone')).backgroundColor`,

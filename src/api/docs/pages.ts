@@ -54,7 +54,7 @@ function renderStart({ info }: OpenApiDocument, { guides, operations }: Contents
 <h2>To run the examples</h2>
 <p>Examples take the address and your token from two variables. The token is typed in, so that no history keeps it.</p>
 <div class="example"><h3>Shell</h3><button type="button" class="copy" hidden aria-label="Copy the variables">Copy</button>
-<pre><code>export WHARF_URL=<span class="origin">http://127.0.0.1:4000</span>
+<pre tabindex="0"><code>export WHARF_URL=<span class="origin">http://127.0.0.1:4000</span>
 read -rs WHARF_TOKEN &amp;&amp; export WHARF_TOKEN</code></pre></div>
 <p>Those in TypeScript use <a href="/docs/client"><code>wharf/client</code></a>, which comes with the package.</p>
 <h2>Guides</h2>

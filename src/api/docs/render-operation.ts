@@ -31,7 +31,7 @@ function renderExamples(entry: Operation): Html {
 const renderExample = (language: string, code: string, { id }: Operation): Html =>
   html`<div class="example"><h3>${language}</h3>
 <button type="button" class="copy" hidden aria-label="Copy ${language} of ${id}">Copy</button>
-<pre><code>${code}</code></pre></div>`
+<pre tabindex="0"><code>${code}</code></pre></div>`
 
 function renderParameters(parameters: readonly oas31.ParameterObject[]): Html {
   if (parameters.length === 0) return html``

@@ -31,11 +31,10 @@ export function renderType(schema: Schema): Html {
 
 function renderRange({ minimum, maximum, default: fallback }: oas31.SchemaObject): Html {
   const limits = [
-    minimum !== undefined && minimum > Number.MIN_SAFE_INTEGER && `from ${minimum}`,
-    maximum !== undefined && maximum < Number.MAX_SAFE_INTEGER && `to ${maximum}`,
-    fallback !== undefined && `default ${JSON.stringify(fallback)}`,
+    minimum !== undefined && minimum > Number.MIN_SAFE_INTEGER && ` from ${minimum}`,
+    maximum !== undefined && maximum < Number.MAX_SAFE_INTEGER && ` to ${maximum}`,
   ].filter((limit) => limit !== false)
-  return html`${limits.length > 0 && `, ${limits.join(' ')}`}`
+  return html`${limits.length > 0 && `,${limits.join('')}`}${fallback !== undefined && `, default ${JSON.stringify(fallback)}`}`
 }
 
 /** The fields of an object, or of the objects in an array or among alternatives; nothing for anything else. */
