@@ -9,7 +9,7 @@ export type LoginUse = (typeof LOGIN_USES)[number]
 
 /**
  * How many connections each of a login's pools may open. Changes of structure count as imports. Of those for exports, jobs
- * need 6, which requests never take (`MAX_JOB_EXPORTS`). Those that help exports are limited for all logins together
+ * need 6, which requests never take (`MAX_JOB_EXPORTS`). Those that help exports and imports are limited for all logins together
  * (`WHARF_HELPING_SESSIONS`).
  */
 export const MAX_CONNECTIONS: Readonly<Record<LoginUse, number>> = {

@@ -40,7 +40,7 @@ export const mayBeMade = (name: string): boolean => MEDIA_TYPE.test(name) && !FO
 /** Rows of which an answer is to be made. */
 export interface MadeOf {
   readonly table: CatalogTable
-  /** Whether `select` says what of the rows is shown: an aggregate of a table takes its rows whole. */
+  /** Whether `select` chooses columns: an aggregate of a table takes only whole rows. */
   readonly isSelected: boolean
 }
 

@@ -17,7 +17,10 @@ export async function countFree(query: Query): Promise<number> {
   return Math.max(0, Math.floor(Math.min(ofLogin, found.free) / 2))
 }
 
-/** What the server, and the session's login, have of sessions. */
+/**
+ * What the server, and the session's login, have of sessions. Idle ones of Wharf's pools do not count as busy: a process ends one of
+ * them where the login has no room for another.
+ */
 export const COUNT_FREE_SQL = `
   SELECT rolconnlimit AS most,
          (SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity
