@@ -9,6 +9,7 @@ import type { Condition, Filter } from './parse-filter.ts'
 import type { ParsedQuery } from './parse-query.ts'
 import type { InsertOptions, QueryParameters, WriteOptions, WritePlan } from './plans.ts'
 import { POSTGREST } from './postgrest-codes.ts'
+import { POSTGREST_SAYS } from './postgrest-words.ts'
 import { type Body, readBody, writtenColumns } from './read-body.ts'
 import { COUNT_MERGED, finishWrite, givenSql, prepareWrite, type Write } from './write.ts'
 
@@ -93,7 +94,7 @@ function assertNamesKey({ table, target }: Write): void {
       : `PUT needs the primary key as its filters, and nothing else: ${key}`
   throw new MethodNotAllowed(message, METHODS_OF_MANY_ROWS, {
     postgrestCode: POSTGREST.putWithoutKey,
-    postgrest: { message: "Filters must include all and only primary key columns with 'eq' operators" },
+    postgrest: POSTGREST_SAYS.putWithoutKey,
   })
 }
 

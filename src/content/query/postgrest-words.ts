@@ -51,6 +51,7 @@ export const POSTGREST_SAYS = {
     hint: nearest === null ? null : `Perhaps you meant to reference the column "${table}.${nearest}".`,
   }),
   unknownType: (name: string): PostgrestError => ({ message: `type "${name}" does not exist` }),
+  putWithoutKey: { message: "Filters must include all and only primary key columns with 'eq' operators" },
   notOneRow: (rows: number): PostgrestError => ({
     message: 'Cannot coerce the result to a single JSON object',
     details: `The result contains ${rows} rows`,
