@@ -2,10 +2,11 @@ import { useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import { readProjects } from './read-projects.ts'
+import { shown } from './shown.ts'
 import { type Column, Table } from './table.tsx'
 import type { Attachment } from './types.ts'
 import { useLive } from './use-live.ts'
-import { shown, Time } from './words.tsx'
+import { Time } from './words.tsx'
 
 /** The databases that are not Wharf's. */
 export function AttachedDatabases({ client }: { readonly client: Client }) {

@@ -1,6 +1,7 @@
+import { shown } from './shown.ts'
 import { type Column, Table } from './table.tsx'
 import type { Job } from './types.ts'
-import { inUnits, shown, Time } from './words.tsx'
+import { inUnits, Time } from './words.tsx'
 
 type Attempt = Job['attempts'][number]
 

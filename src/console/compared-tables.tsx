@@ -1,6 +1,7 @@
 import { Scrolling } from './scrolling.tsx'
+import { shown } from './shown.ts'
 import type { TableOverview } from './types.ts'
-import { shown, toCount } from './words.tsx'
+import { toCount } from './words.tsx'
 
 /** How many rows a table has, as far as that is known; undefined where there is no such table. */
 export type RowCount = TableOverview['rows'] | undefined

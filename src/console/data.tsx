@@ -4,9 +4,10 @@ import { Failure } from './failure.tsx'
 import { Pager, usePages } from './pages.tsx'
 import { SchemaPicture } from './schema-picture.tsx'
 import { SearchField } from './search-field.tsx'
+import { shown } from './shown.ts'
 import type { Overview, Page, Project, TableOverview } from './types.ts'
 import { useLive } from './use-live.ts'
-import { inNaturalOrder, shown, toRows } from './words.tsx'
+import { inNaturalOrder, toRows } from './words.tsx'
 
 const PAUSE_MS = 15_000
 

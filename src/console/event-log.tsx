@@ -3,9 +3,10 @@ import { type Client, RequestError } from './client.ts'
 import { type Cell, parseExactly, toText } from './exact-json.ts'
 import { Failure } from './failure.tsx'
 import { Pager, usePages } from './pages.tsx'
+import { shown } from './shown.ts'
 import type { Kept, LogEvent, Page } from './types.ts'
 import { useLive } from './use-live.ts'
-import { shown, Time, toCount, toRows } from './words.tsx'
+import { Time, toCount, toRows } from './words.tsx'
 
 const PAUSE_MS = 1_000
 

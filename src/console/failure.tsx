@@ -1,4 +1,4 @@
-import { shown } from './words.tsx'
+import { shown } from './shown.ts'
 
 /** What went wrong, for screen readers at once, too. */
 export const Failure = ({ text }: { readonly text: string | undefined }) => (

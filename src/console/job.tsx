@@ -7,11 +7,12 @@ import { Failure } from './failure.tsx'
 import { followJob } from './follow-jobs.ts'
 import { ImportedStages } from './imported-stages.tsx'
 import { Progress } from './progress.tsx'
+import { shown } from './shown.ts'
 import type { Job, Me, Schedule } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
 import { useTitle } from './use-title.ts'
-import { FullTime, type ImportRequest, inFull, projectsOf, shown, subjectOf, Time, toCount } from './words.tsx'
+import { FullTime, type ImportRequest, inFull, projectsOf, subjectOf, Time, toCount } from './words.tsx'
 
 /**
  * Where the same is asked for again; undefined where it cannot be: patterns are for schedules alone, an uploaded archive is used

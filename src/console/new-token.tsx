@@ -4,10 +4,10 @@ import { Failure } from './failure.tsx'
 import { readProjects } from './read-projects.ts'
 import { toWords } from './role-words.ts'
 import { Secret } from './secret.tsx'
+import { shown } from './shown.ts'
 import type { CreatedToken, Page, Role } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
-import { shown } from './words.tsx'
 
 interface NewTokenProps {
   readonly client: Client

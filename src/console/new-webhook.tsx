@@ -2,9 +2,9 @@ import { useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import { Secret } from './secret.tsx'
+import { shown } from './shown.ts'
 import type { CreatedWebhook } from './types.ts'
 import { useAction } from './use-action.ts'
-import { shown } from './words.tsx'
 
 const KINDS = [
   ['standard', 'signed JSON (Standard Webhooks)'],

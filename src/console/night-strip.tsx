@@ -1,5 +1,6 @@
 import type { ProjectOverview } from './types.ts'
 import { useRovingFocus } from './use-roving-focus.ts'
+import { dateFormat } from './words.tsx'
 
 type Night = ProjectOverview['nights'][number]
 
@@ -22,10 +23,10 @@ export function NightStrip({ project, nights }: StripProps) {
   )
 }
 
-const DAY = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric', month: 'short', timeZone: 'UTC' })
+const DAY = { weekday: 'short', day: 'numeric', month: 'short', timeZone: 'UTC' } as const
 
 /** `Wed 25 Nov` */
-const dayInWords = (date: string): string => DAY.format(new Date(date)).replace(',', '')
+const dayInWords = (date: string): string => dateFormat(DAY).format(new Date(date)).replace(',', '')
 
 function NightMark({ project, night }: { readonly project: string; readonly night: Night }) {
   const { date, outcome, jobId, hasArchive } = night

@@ -2,10 +2,11 @@ import { useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import { NewWebhook } from './new-webhook.tsx'
+import { shown } from './shown.ts'
 import { type Column, Table } from './table.tsx'
 import type { Page, Webhook } from './types.ts'
 import { useLive } from './use-live.ts'
-import { shown, toCounted } from './words.tsx'
+import { toCounted } from './words.tsx'
 
 const PAUSE_MS = 10_000
 

@@ -6,10 +6,11 @@ import { Legend } from './legend.tsx'
 import { NightStrip } from './night-strip.tsx'
 import { Pager, usePages } from './pages.tsx'
 import { SearchField } from './search-field.tsx'
+import { shown } from './shown.ts'
 import type { Job, Page, ProjectOverview } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
-import { shown, Time, toCount, toSize } from './words.tsx'
+import { Time, toCount, toSize } from './words.tsx'
 
 const PAUSE_MS = 10_000
 

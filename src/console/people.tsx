@@ -4,11 +4,12 @@ import { Failure } from './failure.tsx'
 import { NewToken } from './new-token.tsx'
 import { readProjects } from './read-projects.ts'
 import { toWords } from './role-words.ts'
+import { shown } from './shown.ts'
 import { type Column, Table } from './table.tsx'
 import type { Me, Page, Role, Token } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
-import { shown, Time } from './words.tsx'
+import { Time } from './words.tsx'
 
 const PAUSE_MS = 10_000
 

@@ -3,10 +3,11 @@ import { type Client, RequestError } from './client.ts'
 import { asCompared, ComparedTables } from './compared-tables.tsx'
 import { Failure } from './failure.tsx'
 import type { ArchiveProject } from './restore.tsx'
+import { shown } from './shown.ts'
 import type { Examined, ExaminedStage, Job } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
-import { shown, toCounted } from './words.tsx'
+import { toCounted } from './words.tsx'
 
 interface Target {
   readonly slug: string

@@ -3,9 +3,10 @@ import type { Client } from './client.ts'
 import { type Cell, toText } from './exact-json.ts'
 import { Failure } from './failure.tsx'
 import { Scrolling } from './scrolling.tsx'
+import { shown } from './shown.ts'
 import type { Overview, TableOverview } from './types.ts'
 import { useLive } from './use-live.ts'
-import { shown, toCount } from './words.tsx'
+import { toCount } from './words.tsx'
 
 /** So many rows are shown at a time. */
 const ROWS = 50

@@ -1,9 +1,10 @@
 import { isWhole, restorePath } from './archives.tsx'
 import type { Client } from './client.ts'
+import { shown } from './shown.ts'
 import { type Column, Table } from './table.tsx'
 import type { Job, Page, Run, ScheduleDetail } from './types.ts'
 import { useLive } from './use-live.ts'
-import { inShort, projectsOf, shown, Time, toCount, toSize } from './words.tsx'
+import { inShort, projectsOf, Time, toCount, toSize } from './words.tsx'
 
 interface RunsProps {
   readonly client: Client

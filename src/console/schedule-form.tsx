@@ -4,12 +4,13 @@ import { type Client, RequestError } from './client.ts'
 import { Failure } from './failure.tsx'
 import { ProjectChoice, slugsOf } from './project-choice.tsx'
 import { readProjects } from './read-projects.ts'
+import { shown } from './shown.ts'
 import { Times } from './times.tsx'
 import { fromCron, type Picked, type Rhythm, toCron, USUAL, WEEKDAYS } from './timing.ts'
 import type { Me, NextRuns, ScheduleDetail } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
-import { shown } from './words.tsx'
+import { browserZone } from './words.tsx'
 
 /** Stands for all projects, also those that do not exist yet. */
 const ALL = '*'
@@ -31,20 +32,11 @@ interface Fields extends ArchiveRules {
   readonly timezone: string
 }
 
-const NEW: Fields = {
-  ...{
-    name: 'nightly',
-    kind: 'export',
-    project: '',
-    target: '',
-    picked: USUAL,
-    keepLast: '30',
-    keepDays: '',
-    maxAgeHours: '36',
-    verify: true,
-  },
-  timezone: Intl.DateTimeFormat().resolvedOptions().timeZone,
-}
+const newFields = (): Fields => ({
+  ...{ name: 'nightly', kind: 'export', project: '', target: '', picked: USUAL },
+  ...{ keepLast: '30', keepDays: '', maxAgeHours: '36', verify: true },
+  timezone: browserZone(),
+})
 
 const fieldsOf = ({ name, kind, cron, timezone, keep, alarms, verify }: ScheduleDetail): Fields => ({
   ...{ name, kind, timezone, verify, project: '', target: '', picked: fromCron(cron) },
@@ -64,7 +56,7 @@ const isPicked = ({ kind, project, target }: Fields): boolean =>
 
 /** Makes a schedule, or changes one, by picking. */
 export function ScheduleForm({ client, schedule, onDone }: FormProps) {
-  const [fields, setFields] = useState(schedule ? fieldsOf(schedule) : NEW)
+  const [fields, setFields] = useState(() => (schedule ? fieldsOf(schedule) : newFields()))
   const { isBusy, failure, act } = useAction()
   const set = (changed: Partial<Fields>): void => setFields((before) => ({ ...before, ...changed }))
   const cron = toCron(fields.picked)

@@ -7,13 +7,14 @@ import { RunStrip } from './run-strip.tsx'
 import { Runs } from './runs.tsx'
 import { ScheduleForm } from './schedule-form.tsx'
 import { Overdue, whatOf } from './schedules.tsx'
+import { shown } from './shown.ts'
 import { Times } from './times.tsx'
 import { cronInWords } from './timing.ts'
 import type { Job, ScheduleDetail } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
 import { useTitle } from './use-title.ts'
-import { shown, toCounted } from './words.tsx'
+import { toCounted } from './words.tsx'
 
 const PAUSE_MS = 3_000
 

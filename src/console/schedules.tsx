@@ -1,8 +1,9 @@
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
+import { shown } from './shown.ts'
 import type { Page, Schedule } from './types.ts'
 import { useLive } from './use-live.ts'
-import { projectsOf, shown, Time } from './words.tsx'
+import { projectsOf, Time } from './words.tsx'
 
 const PAUSE_MS = 5_000
 

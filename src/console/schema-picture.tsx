@@ -1,7 +1,7 @@
 import { BOX, type Edge, layOut } from './schema-layout.ts'
 import { Scrolling } from './scrolling.tsx'
+import { shown } from './shown.ts'
 import type { TableOverview } from './types.ts'
-import { shown } from './words.tsx'
 
 /** Around all, so that outlines are not cut off. */
 const MARGIN = 8

@@ -3,10 +3,11 @@ import { AttachedDatabases } from './attached.tsx'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import { QueueFacts } from './queue.tsx'
+import { shown } from './shown.ts'
 import { type Column, Table } from './table.tsx'
 import type { Doctor, Status } from './types.ts'
 import { useLive } from './use-live.ts'
-import { inUnits, shown, Time, toCount, toCounted, toSize } from './words.tsx'
+import { inUnits, Time, toCount, toCounted, toSize } from './words.tsx'
 
 const PAUSE_MS = 5_000
 

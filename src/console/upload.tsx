@@ -4,10 +4,11 @@ import { Failure } from './failure.tsx'
 import { readProjects } from './read-projects.ts'
 import { ChooseTarget } from './restore.tsx'
 import { sendUpload } from './send-upload.ts'
+import { shown } from './shown.ts'
 import type { Me } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
-import { shown, toSize } from './words.tsx'
+import { toSize } from './words.tsx'
 
 /** An archive from this machine: it is sent, looked at, and imported. */
 export function Upload({ client }: { readonly client: Client }) {

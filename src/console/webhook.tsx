@@ -3,11 +3,12 @@ import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import { stateOf, toldOf } from './notifications.tsx'
 import { Pager, usePages } from './pages.tsx'
+import { shown } from './shown.ts'
 import { type Column, Table } from './table.tsx'
 import type { Delivery, Page, Webhook } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
-import { shown, Time, toCount } from './words.tsx'
+import { Time, toCount } from './words.tsx'
 
 const PAUSE_MS = 2_000
 

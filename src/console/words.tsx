@@ -7,20 +7,30 @@ const UNITS = [
   ['second', 1],
 ] as const
 
-const ago = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
+/** Made when it is first used, as all of these: that takes a slow phone 50 ms, which the sign-in would wait for. */
+let ago: Intl.RelativeTimeFormat | undefined
 
 /** A moment in words: `3 hours ago`. */
 export function inWords(time: string, nowMs: number): string {
   const seconds = Math.round((Date.parse(time) - nowMs) / 1_000)
   const [unit, size] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1]
+  ago ??= new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
   return ago.format(Math.trunc(seconds / size), unit)
 }
 
-/** A moment by the clocks of a time zone: `Wednesday 25 November 2026 at 02:30`. */
-export function inZone(time: string, timezone: string): string {
-  const style = { dateStyle: 'full', timeStyle: 'short', timeZone: timezone } as const
-  return new Intl.DateTimeFormat('en-GB', style).format(new Date(time))
+const dateFormats = new Map<string, Intl.DateTimeFormat>()
+
+/** The same format for the same options: to make one takes a hundred times as long as to use it. */
+export function dateFormat(options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const key = JSON.stringify(options)
+  const format = dateFormats.get(key) ?? new Intl.DateTimeFormat('en-GB', options)
+  dateFormats.set(key, format)
+  return format
 }
+
+/** A moment by the clocks of a time zone: `Wednesday 25 November 2026 at 02:30`. */
+export const inZone = (time: string, timezone: string): string =>
+  dateFormat({ dateStyle: 'full', timeStyle: 'short', timeZone: timezone }).format(new Date(time))
 
 /** A length of time in words: `3 minutes`. */
 export function inUnits(seconds: number): string {
@@ -42,13 +52,15 @@ function Moment({ at }: { readonly at: string }) {
   )
 }
 
+/** `Europe/Zurich` */
+export const browserZone = (): string => dateFormat({}).resolvedOptions().timeZone
+
 /** A moment in the browser's time zone: `Wednesday 25 November 2026 at 02:30 UTC`. */
-export const inFull = (time: string): string =>
-  `${inZone(time, Intl.DateTimeFormat().resolvedOptions().timeZone)} ${zoneAt(time)}`
+export const inFull = (time: string): string => `${inZone(time, browserZone())} ${zoneAt(time)}`
 
 /** What the browser's time zone is called then: `UTC`, `GMT+1`. */
 function zoneAt(time: string): string {
-  const parts = new Intl.DateTimeFormat('en-GB', { timeZoneName: 'short' }).formatToParts(new Date(time))
+  const parts = dateFormat({ timeZoneName: 'short' }).formatToParts(new Date(time))
   return parts.find(({ type }) => type === 'timeZoneName')?.value ?? ''
 }
 
@@ -56,7 +68,9 @@ const SHORT = { weekday: 'short', day: 'numeric', month: 'short', hour: '2-digit
 
 /** The same in a list: `Wed 25 Nov, 02:30`. @param timezone the browser's, where it is missing. */
 export const inShort = (time: string, timezone?: string): string =>
-  new Intl.DateTimeFormat('en-GB', { ...SHORT, timeZone: timezone }).format(new Date(time)).replace(',', '')
+  dateFormat({ ...SHORT, timeZone: timezone })
+    .format(new Date(time))
+    .replace(',', '')
 
 /** A moment in full, and in words. */
 export const FullTime = ({ at }: { readonly at: string }) => (
@@ -72,15 +86,13 @@ export const toCounted = (count: number, what: string): string => `${toCount(cou
 
 export const toRows = (count: number): string => toCounted(count, 'row')
 
+let collator: Intl.Collator | undefined
+
 /** Names as people order them: `table_2` before `table_10`. */
-export const inNaturalOrder = new Intl.Collator('en', { numeric: true }).compare
-
-/** What is not drawn, or turns all that comes after it around; but for what joins letters. */
-const UNSEEN = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}]/gu
-
-/** A text, such as a name, or a value, in which nothing is hidden: none is to turn the words around it. */
-export const shown = (text: string): string =>
-  text.replace(UNSEEN, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
+export function inNaturalOrder(one: string, other: string): number {
+  collator ??= new Intl.Collator('en', { numeric: true })
+  return collator.compare(one, other)
+}
 
 /** Bytes as people say them: `1.4 MB`. */
 export function toSize(bytes: number): string {
