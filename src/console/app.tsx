@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Session } from './client.ts'
 import type { ConsoleProps } from './console.tsx'
 import { Failure } from './failure.tsx'
+import { Loading } from './loading.tsx'
 import { forgetSession, keepSession, readSession } from './session.ts'
 import { SignIn } from './sign-in.tsx'
 
@@ -26,7 +27,11 @@ export function App() {
   return (
     <>
       <Head />
-      {session ? <main>{failed && <NotLoaded />}</main> : <SignIn notice={notice} onSignedIn={signIn} />}
+      {session ? (
+        <main>{failed ? <NotLoaded /> : <Loading isLoading />}</main>
+      ) : (
+        <SignIn notice={notice} onSignedIn={signIn} />
+      )}
     </>
   )
 }

@@ -6,11 +6,12 @@ import { EventLog } from './event-log.tsx'
 import { Failure } from './failure.tsx'
 import { JobView } from './job.tsx'
 import { Jobs } from './jobs.tsx'
-import { Lost, useLost } from './lost.ts'
+import { Loading } from './loading.tsx'
 import { Notifications } from './notifications.tsx'
 import { Overview } from './overview.tsx'
 import { findPath, type PathName } from './paths.ts'
 import { People } from './people.tsx'
+import { Readings, useReports } from './reading.ts'
 import { Restore } from './restore.tsx'
 import { Roles } from './roles.tsx'
 import { Rows } from './rows.tsx'
@@ -46,7 +47,9 @@ export function Console({ session, signOut }: ConsoleProps) {
   )
   const isRoot = me?.root === true
   useKeys(ADDRESSES)
-  const [isLost, reportLost] = useLost()
+  const [isLost, reportLost] = useReports()
+  const [isEmpty, reportEmpty] = useReports()
+  const reading = useMemo(() => ({ reportLost, reportEmpty }), [])
   const main = useRef<HTMLElement>(null)
   const isFirst = useRef(true)
   // Before the page itself, which may say more.
@@ -81,7 +84,8 @@ export function Console({ session, signOut }: ConsoleProps) {
         </div>
       )}
       <main key={path} ref={main} tabIndex={-1}>
-        <Lost.Provider value={reportLost}>{view.draw(client, ...parts)}</Lost.Provider>
+        <Readings.Provider value={reading}>{view.draw(client, ...parts)}</Readings.Provider>
+        <Loading isLoading={isEmpty && !isLost} />
       </main>
     </>
   )

@@ -116,17 +116,25 @@ function JobFacts({ client, job }: { readonly client: Client; readonly job: Job 
           <h2>{job.error.code}</h2>
           <p>{shown(job.error.detail)}</p>
           {adviceFor(job.error.code) && <p>{adviceFor(job.error.code)}</p>}
-          <ul>
-            {job.error.errors.map(({ line, pointer, detail }) => (
-              <li key={`${line} ${pointer} ${detail}`}>
-                {line !== undefined && `Line ${line}: `}
-                {shown(detail)}
-              </li>
-            ))}
-          </ul>
+          <Faults error={job.error} />
         </section>
       )}
     </>
+  )
+}
+
+/** Each thing at fault; a single one of which the error has the words already is not said again. */
+function Faults({ error: { detail: whole, errors } }: { readonly error: NonNullable<Job['error']> }) {
+  if (errors.every(({ detail }) => whole.includes(detail)) && errors.length < 2) return null
+  return (
+    <ul>
+      {errors.map(({ line, pointer, detail }) => (
+        <li key={`${line} ${pointer} ${detail}`}>
+          {line !== undefined && `Line ${line}: `}
+          {shown(detail)}
+        </li>
+      ))}
+    </ul>
   )
 }
 

@@ -7,7 +7,7 @@ import { Progress } from './progress.tsx'
 import { SearchField } from './search-field.tsx'
 import type { Job, JobResult, Page } from './types.ts'
 import { useLive } from './use-live.ts'
-import { inShort, subjectOf, Time, toSize } from './words.tsx'
+import { browserZone, inShort, subjectOf, Time, toSize } from './words.tsx'
 
 /** Where they cannot be followed, a look begins this long after the last has ended, so that nothing shown is older than a second. */
 const PAUSE_MS = 700
@@ -60,6 +60,9 @@ export function Jobs({ client }: { readonly client: Client }) {
       </div>
       <Failure text={failure} />
       {value?.items.length === 0 && <p>{isFiltered ? 'No job is like that.' : 'There is no job yet.'}</p>}
+      {value && value.items.length > 0 && (
+        <p class="quiet">Times are those of {browserZone()}; sizes are those of archives.</p>
+      )}
       <ul class="jobs">
         {value?.items.map((job) => (
           <li key={job.id}>

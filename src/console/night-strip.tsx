@@ -12,14 +12,21 @@ interface StripProps {
 /** The last nights of a project, the oldest first; an archive that is there leads to its restore. */
 export function NightStrip({ project, nights }: StripProps) {
   const strip = useRovingFocus<HTMLOListElement>('a', nights.length)
+  const ends = [nights.at(0), nights.at(-1)].flatMap((night) => (night ? [dayInWords(night.date)] : []))
   return (
-    <ol class="strip nights" aria-label={`Nights of ${project}`} ref={strip}>
-      {nights.map((night) => (
-        <li key={night.date}>
-          <NightMark project={project} night={night} />
-        </li>
-      ))}
-    </ol>
+    <>
+      <ol class="strip nights" aria-label={`Nights of ${project}`} ref={strip}>
+        {nights.map((night) => (
+          <li key={night.date}>
+            <NightMark project={project} night={night} />
+          </li>
+        ))}
+      </ol>
+      {/* Where nothing can be hovered over, nothing else says which nights these are; each night has its own label. */}
+      <p class="ends quiet" aria-hidden="true">
+        {ends.join(' – ')}
+      </p>
+    </>
   )
 }
 

@@ -10,7 +10,7 @@ import { shown } from './shown.ts'
 import type { Job, Page, ProjectOverview } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
-import { Time, toCount, toSize } from './words.tsx'
+import { Since, Time, toCount, toSize } from './words.tsx'
 
 const PAUSE_MS = 10_000
 
@@ -96,9 +96,9 @@ function ProjectRow({ client, project }: RowProps) {
       </div>
       {overdueSince && (
         <p class="alarm">
-          Overdue since <Time at={overdueSince} />:{' '}
+          Overdue for <Since at={overdueSince} />:{' '}
           {lastArchive
-            ? 'the last archive is older than its schedule allows.'
+            ? 'a schedule has left no archive in time, or none that is proven.'
             : 'no archive is kept, so nothing can be restored.'}
         </p>
       )}

@@ -5,6 +5,7 @@ import { NewToken } from './new-token.tsx'
 import { readProjects } from './read-projects.ts'
 import { toWords } from './role-words.ts'
 import { shown } from './shown.ts'
+import { SureButton } from './sure-button.tsx'
 import { type Column, Table } from './table.tsx'
 import type { Me, Page, Role, Token } from './types.ts'
 import { useAction } from './use-action.ts'
@@ -171,7 +172,6 @@ interface RevokeProps {
 }
 
 function RevokeToken({ client, token, onRevoked }: RevokeProps) {
-  const [isAsked, setAsked] = useState(false)
   const { isBusy, failure, act } = useAction()
   const revoke = async (): Promise<void> => {
     await client.run(`/tokens/${token.id}`, { method: 'DELETE' })
@@ -179,15 +179,7 @@ function RevokeToken({ client, token, onRevoked }: RevokeProps) {
   }
   return (
     <>
-      <button
-        type="button"
-        class="danger"
-        disabled={isBusy}
-        aria-label={`${isAsked ? 'Revoke for good' : 'Revoke'}: ${token.name}`}
-        onClick={() => (isAsked ? act(revoke) : setAsked(true))}
-      >
-        {isAsked ? 'Revoke for good' : 'Revoke'}
-      </button>
+      <SureButton word="Revoke" name={token.name} isBusy={isBusy} onSure={() => act(revoke)} />
       <Failure text={failure} />
     </>
   )

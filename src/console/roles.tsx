@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
+import { SureButton } from './sure-button.tsx'
 import { Cell, TableFrame } from './table.tsx'
 import type { Page, Role } from './types.ts'
 import { useAction } from './use-action.ts'
@@ -73,7 +74,6 @@ interface RoleRowProps {
 
 function RoleRow({ client, project, role, onChanged }: RoleRowProps) {
   const [changed, setChanged] = useState(role)
-  const [isAsked, setAsked] = useState(false)
   const { isBusy, failure, act } = useAction()
   const path = `/projects/${project}/roles/${role.name}`
   const isChanged = PERMISSIONS.some((permission) => has(role, permission) !== has(changed, permission))
@@ -111,15 +111,7 @@ function RoleRow({ client, project, role, onChanged }: RoleRowProps) {
           >
             Save
           </button>
-          <button
-            type="button"
-            class="danger"
-            disabled={isBusy}
-            aria-label={`${isAsked ? 'Delete for good' : 'Delete'}: ${role.name}`}
-            onClick={() => (isAsked ? act(remove) : setAsked(true))}
-          >
-            {isAsked ? 'Delete for good' : 'Delete'}
-          </button>
+          <SureButton word="Delete" name={role.name} isBusy={isBusy} onSure={() => act(remove)} />
         </span>
         <Failure text={failure} />
       </Cell>

@@ -8,6 +8,7 @@ import { Runs } from './runs.tsx'
 import { ScheduleForm } from './schedule-form.tsx'
 import { Overdue, whatOf } from './schedules.tsx'
 import { shown } from './shown.ts'
+import { SureButton } from './sure-button.tsx'
 import { Times } from './times.tsx'
 import { cronInWords } from './timing.ts'
 import type { Job, ScheduleDetail } from './types.ts'
@@ -128,9 +129,7 @@ function ScheduleActions({ client, schedule: { id, enabled }, onChanged, onEdit 
         <button type="button" disabled={isBusy} onClick={onEdit}>
           Change
         </button>
-        <button type="button" class="danger" disabled={isBusy} onClick={() => (isAsked ? act(remove) : setAsked(true))}>
-          {isAsked ? 'Delete for good' : 'Delete'}
-        </button>
+        <SureButton word="Delete" isBusy={isBusy} onSure={() => act(remove)} onAsked={() => setAsked(true)} />
       </p>
       <p role="status">{isAsked && 'Its archives stay, for as long as those of any other job.'}</p>
       <Failure text={failure} />

@@ -3,7 +3,7 @@ import { Failure } from './failure.tsx'
 import { shown } from './shown.ts'
 import type { Page, Schedule } from './types.ts'
 import { useLive } from './use-live.ts'
-import { projectsOf, Time } from './words.tsx'
+import { projectsOf, Since, Time } from './words.tsx'
 
 const PAUSE_MS = 5_000
 
@@ -69,7 +69,7 @@ export function Overdue({ schedule }: { readonly schedule: Schedule }) {
   const last = verify ? lastProven : lastSuccess
   return (
     <p class="failure">
-      Overdue since <Time at={overdueSince} />:{' '}
+      Overdue for <Since at={overdueSince} />:{' '}
       {last ? `its last ${what} is older than it allows` : `it made no ${what}`}.
     </p>
   )

@@ -23,7 +23,8 @@ export interface Layout {
 }
 
 export const BOX = { width: 190, height: 30 } as const
-const GAP = { x: 90, y: 14 } as const
+/** Between columns, and between rows. */
+export const GAP = { x: 90, y: 14 } as const
 
 /**
  * Where tables stand, so that each is right of those that it refers to, as far as they do not refer to each other. Tables that

@@ -1,4 +1,4 @@
-import { BOX, type Edge, layOut } from './schema-layout.ts'
+import { BOX, type Edge, GAP, layOut } from './schema-layout.ts'
 import { Scrolling } from './scrolling.tsx'
 import { shown } from './shown.ts'
 import type { TableOverview } from './types.ts'
@@ -45,17 +45,28 @@ export function SchemaPicture({ path, tables }: PictureProps) {
   )
 }
 
-/** From the side of a table that faces the other; of one that refers to itself, around its right side. */
+/**
+ * From the side of a table that faces the other; of one that refers to itself, around its right side. What leads past other
+ * columns goes between two rows, where no table stands.
+ */
 function lineOf({ from, to }: Edge): string {
   const middle = BOX.height / 2
   const [startY, endY] = [from.y + middle, to.y + middle]
   if (from.x > to.x) {
     const [start, end] = [from.x, to.x + BOX.width]
-    const bend = (start - end) / 2
-    return `M${start} ${startY}C${start - bend} ${startY} ${end + bend} ${endY} ${end} ${endY}`
+    const [passed, left] = [start - GAP.x, end + GAP.x]
+    if (passed <= end) return `M${start} ${startY}${curve(start, startY, end, endY)}`
+    const between = startY + Math.sign(endY - startY || 1) * (middle + GAP.y / 2)
+    return `M${start} ${startY}${curve(start, startY, passed, between)}L${left} ${between}${curve(left, between, end, endY)}`
   }
   const [start, end] = [from.x + BOX.width, to.x + BOX.width]
   const isItself = from === to
   const [leave, arrive] = isItself ? [startY - 8, endY + 8] : [startY, endY]
   return `M${start} ${leave}C${Math.max(start, end) + 45} ${leave} ${Math.max(start, end) + 45} ${arrive} ${end} ${arrive}`
+}
+
+/** To the left, level at both ends. */
+function curve(x: number, y: number, endX: number, endY: number): string {
+  const bend = (x - endX) / 2
+  return `C${x - bend} ${y} ${endX + bend} ${endY} ${endX} ${endY}`
 }

@@ -1,6 +1,6 @@
 import { useContext, useEffect, useState } from 'preact/hooks'
 import { detailOfError } from './client.ts'
-import { isLost, Lost } from './lost.ts'
+import { isLost, Readings } from './reading.ts'
 
 export interface Live<T> {
   /** The last that was read; it stays while Wharf does not answer. */
@@ -35,7 +35,7 @@ export function useLive<T>(
   follow?: Follow<T>,
 ): Live<T> {
   const [live, setLive] = useState<Live<T> & { readonly key: string }>({ key, value: undefined, failure: undefined })
-  const reportLost = useContext(Lost)
+  const { reportLost, reportEmpty } = useContext(Readings)
   // The functions are new with each drawing; the key says when they differ.
   useEffect(() => {
     const left = new AbortController()
@@ -43,6 +43,7 @@ export function useLive<T>(
     const show = (value: T): void => {
       if (left.signal.aborted) return
       reportLost(reader, false)
+      reportEmpty(reader, false)
       setLive({ key, value, failure: undefined })
     }
     const readOn = async (): Promise<void> => {
@@ -57,6 +58,7 @@ export function useLive<T>(
         } catch (error) {
           if (left.signal.aborted) return
           reportLost(reader, isLost(error))
+          if (!isLost(error)) reportEmpty(reader, false)
           const failure = isLost(error) ? undefined : detailOfError(error)
           setLive((last) => ({ key, value: keeps || last.key === key ? last.value : undefined, failure }))
         }
@@ -67,10 +69,12 @@ export function useLive<T>(
         await pause(document.hidden ? Math.max(waitMs, RETRY_MS) : waitMs, left.signal)
       }
     }
+    if (!keeps || live.value === undefined) reportEmpty(reader, true)
     void readOn()
     return () => {
       left.abort()
       reportLost(reader, false)
+      reportEmpty(reader, false)
     }
   }, [key])
   if (live.key === key) return live

@@ -4,6 +4,7 @@ import { Failure } from './failure.tsx'
 import { stateOf, toldOf } from './notifications.tsx'
 import { Pager, usePages } from './pages.tsx'
 import { shown } from './shown.ts'
+import { SureButton } from './sure-button.tsx'
 import { type Column, Table } from './table.tsx'
 import type { Delivery, Page, Webhook } from './types.ts'
 import { useAction } from './use-action.ts'
@@ -68,7 +69,6 @@ interface ActionsProps {
 }
 
 function WebhookActions({ client, path, webhook, onChanged }: ActionsProps) {
-  const [isAsked, setAsked] = useState(false)
   const { isBusy, failure, act } = useAction()
   // That of a schedule is changed with its schedule.
   if (webhook.scheduleId !== null) {
@@ -99,9 +99,7 @@ function WebhookActions({ client, path, webhook, onChanged }: ActionsProps) {
         <button type="button" disabled={isBusy} onClick={() => act(toggle)}>
           {webhook.enabled ? 'Turn off' : 'Turn on'}
         </button>
-        <button type="button" class="danger" disabled={isBusy} onClick={() => (isAsked ? act(remove) : setAsked(true))}>
-          {isAsked ? 'Delete for good' : 'Delete'}
-        </button>
+        <SureButton word="Delete" isBusy={isBusy} onSure={() => act(remove)} />
       </p>
       <Failure text={failure} />
     </>

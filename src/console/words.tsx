@@ -52,17 +52,21 @@ function Moment({ at }: { readonly at: string }) {
   )
 }
 
+/** For how long something has been so, as long as it is looked at. */
+export function Since({ at }: { readonly at: string }) {
+  const seconds = (useNow() - Date.parse(at)) / 1_000
+  return (
+    <time dateTime={at} title={at}>
+      {inUnits(seconds)}
+    </time>
+  )
+}
+
 /** `Europe/Zurich` */
 export const browserZone = (): string => dateFormat({}).resolvedOptions().timeZone
 
-/** A moment in the browser's time zone: `Wednesday 25 November 2026 at 02:30 UTC`. */
-export const inFull = (time: string): string => `${inZone(time, browserZone())} ${zoneAt(time)}`
-
-/** What the browser's time zone is called then: `UTC`, `GMT+1`. */
-function zoneAt(time: string): string {
-  const parts = dateFormat({ timeZoneName: 'short' }).formatToParts(new Date(time))
-  return parts.find(({ type }) => type === 'timeZoneName')?.value ?? ''
-}
+/** A moment in the browser's time zone: `Wednesday 25 November 2026 at 02:30 (Europe/Zurich)`. */
+export const inFull = (time: string): string => `${inZone(time, browserZone())} (${browserZone()})`
 
 const SHORT = { weekday: 'short', day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' } as const
 

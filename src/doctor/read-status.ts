@@ -5,7 +5,7 @@ import { readClock } from '../database/clock.ts'
 import type { Database } from '../database/database.ts'
 import { checkSecretKeys } from '../jobs/check-secret-keys.ts'
 import { type RunSummary, summariseRuns } from '../jobs/schedules/runs.ts'
-import { findProcesses, type ServiceProcess } from '../processes/signs-of-life.ts'
+import { findProcesses, PATIENCE_SECONDS, type ServiceProcess } from '../processes/signs-of-life.ts'
 import { findLackingLogins } from '../projects/restore-logins.ts'
 import { checkRedis } from './check-redis.ts'
 
@@ -156,6 +156,11 @@ async function readStorage({ prisma }: Database): Promise<Omit<Status['storage']
 
 const toTime = (time: Date | null | undefined): string | null => time?.toISOString() ?? null
 
+/** Not that none runs: one that gets no processor time, or does not reach the database, is not heard of either. */
+const NO_WORKER =
+  `no worker has been heard of for ${PATIENCE_SECONDS} seconds, so no job is done: start one (wharf start, or wharf worker), ` +
+  'or see in its log what keeps it'
+
 function problemsOf({
   processes,
   queue,
@@ -167,7 +172,7 @@ function problemsOf({
   const failing = schedules.filter(({ enabled, last }) => enabled && last === 'failed').map(({ name }) => `"${name}"`)
   const isWorking = processes.some(({ parts }) => parts.includes('worker'))
   return [
-    ...(isWorking ? [] : ['no worker runs, so no job is done: start one (wharf start, or wharf worker)']),
+    ...(isWorking ? [] : [NO_WORKER]),
     ...(queue.fault === null ? [] : [`the queue cannot be used: ${queue.fault}`]),
     ...(jobs.oldestWaitingSeconds > LONG_WAIT_SECONDS
       ? [`a job has waited for ${Math.round(jobs.oldestWaitingSeconds / 60)} minutes: see that workers run`]

@@ -59,7 +59,8 @@ test('programs get the same as JSON', async () => {
 test('a service without a worker is a problem, and so is one whose worker was not heard of for a minute', async () => {
   const api = await startWharf()
   const variables = { DATABASE_URL: api.database.url, WHARF_DATA_DIR: api.dataDir }
-  const problem = '- no worker runs, so no job is done: start one (wharf start, or wharf worker)'
+  const problem =
+    '- no worker has been heard of for 60 seconds, so no job is done: start one (wharf start, or wharf worker), or see'
   expect((await status([], variables)).stdout).toContain(problem)
   await api.database.query(
     `INSERT INTO control.process (parts, host, pid, version, seen_at)

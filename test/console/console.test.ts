@@ -214,13 +214,27 @@ describe.skipIf(!hasChromium)('in a browser', () => {
       `UPDATE control.schedule SET overdue_since = now() - interval '2 days', max_age_hours = 1, created_at = now() - interval '3 days'`,
     )
     await signIn()
-    await console.page.getByText('Overdue since 2 days ago').waitFor()
+    await console.page.getByText('Overdue for 2 days').waitFor()
     await console.page.keyboard.press('/')
     await console.page.keyboard.type('blo')
     await heading('shop').waitFor({ state: 'detached' })
     await heading('blog').waitFor()
     await console.page.keyboard.press('Escape')
     await wharf.database.query('UPDATE control.schedule SET overdue_since = NULL, max_age_hours = NULL')
+  })
+
+  test('a view whose answer takes long says that it is being loaded, until it is there', async () => {
+    await signIn()
+    await heading('shop').waitFor()
+    const loading = console.page.getByRole('status').getByText('Loading …')
+    expect(await loading.count()).toBe(0)
+    const network = await console.page.context().newCDPSession(console.page)
+    const slow = { offline: false, latency: 3_000, downloadThroughput: -1, uploadThroughput: -1 }
+    await network.send('Network.emulateNetworkConditions', slow)
+    await console.page.getByRole('link', { name: 'Schedules', exact: true }).click()
+    await loading.waitFor()
+    await console.page.getByRole('article', { name: HOSTILE }).waitFor()
+    expect(await loading.count()).toBe(0)
   })
 
   test('a hostile address and a job that is not there execute nothing, and are told', async () => {

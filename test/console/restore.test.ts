@@ -66,7 +66,7 @@ describe.skipIf(!hasChromium)('who restores in a browser', () => {
     await console.page.getByRole('link', { name: /^the archive of / }).waitFor()
     await console.page.getByText('What this restore brought is in use.').waitFor()
     await console.page
-      .getByText(/What was there before it is kept until .+ at \d\d:\d\d [A-Z].+, (in 23 hours|tomorrow)/)
+      .getByText(/What was there before it is kept until .+ at \d\d:\d\d \(.+\), (in 23 hours|tomorrow)/)
       .waitFor()
     await console.page.getByText('It got 2 tables with 1,234 rows.').waitFor()
     await console.page.getByText('Rows of each table, before the restore and now').click()
