@@ -54,7 +54,7 @@ export function createContent(options: {
   const keptAnswers = createKeptAnswers(cache)
   const rereadTogether = createBatcher<string, StageVersion>(
     (asked) => readStageVersions(system.pool, [...asked.values()]),
-    isDataException,
+    { isOfOneQuestion: isDataException },
   )
 
   const askWritable = createBatcher<undefined, void>(async () => {

@@ -12,33 +12,55 @@ interface Batch<Question, Answer> {
   readonly start: () => void
 }
 
+export interface BatcherOptions {
+  /**
+   * Whether a failure is the fault of a single question. The others are then asked without it: the batch is read again in
+   * halves, until that question is alone with its failure.
+   */
+  readonly isOfOneQuestion?: (failure: unknown) => boolean
+  /** Starts the next batch after one has ended: later, where it is worth waiting for more questions. */
+  readonly gather?: (start: () => void) => void
+  /** How many run at most. One does, unless it takes long. */
+  readonly mostRunning?: number
+}
+
+/** A batch that runs for so long, in milliseconds, the next one does not wait for: whoever answers is busy. */
+const LONG_MS = 5
+
 /**
  * Shares tiny reads between those who need one at the same time, without anybody getting an old answer: a question
  * joins the next batch to start, never the one under way, which may have read already. So what an answer says was
  * true at a moment after its question was put.
  *
- * At most one batch runs and one waits.
+ * At most one batch waits.
  *
  * @param read answers a batch; questions with one key are the same question. What it throws, each question of the batch
  * gets, unless `isOfOneQuestion` says otherwise.
- * @param isOfOneQuestion whether a failure is the fault of a single question. The others are then asked without it: the
- * batch is read again in halves, until that question is alone with its failure.
- * @param gather starts the next batch after one has ended: later, where it is worth waiting for more questions.
  */
 export function createBatcher<Question, Answer>(
   read: Read<Question, Answer>,
-  isOfOneQuestion: (failure: unknown) => boolean = () => false,
-  gather: (start: () => void) => void = setImmediate,
+  { isOfOneQuestion = () => false, gather = setImmediate, mostRunning = 1 }: BatcherOptions = {},
 ): Ask<Question, Answer | undefined> {
   let waiting: Batch<Question, Answer> | undefined
-  let running = false
+  /** How many run, or are about to. */
+  let running = 0
+  /** Whether one is about to that has not taken the batch that waits. */
+  let isStarting = false
+  let startedAtMs = 0
 
   const startNext = (): void => {
+    isStarting = false
     const batch = waiting
     waiting = undefined
-    running = batch !== undefined
-    batch?.start()
+    if (!batch) {
+      running -= 1
+      return
+    }
+    startedAtMs = performance.now()
+    batch.start()
   }
+
+  const mayStart = (): boolean => running === 0 || (running < mostRunning && performance.now() - startedAtMs >= LONG_MS)
 
   const open = (): Batch<Question, Answer> => {
     const questions = new Map<string, Question>()
@@ -55,13 +77,12 @@ export function createBatcher<Question, Answer>(
   }
 
   return async (key, question) => {
-    if (!waiting) {
-      waiting = open()
+    waiting ??= open()
+    if (!isStarting && mayStart()) {
+      running += 1
+      isStarting = true
       // Not at once, so that all requests that have arrived already come along.
-      if (!running) {
-        running = true
-        setImmediate(startNext)
-      }
+      setImmediate(startNext)
     }
     const { questions, outcomes } = waiting
     questions.set(key, question)

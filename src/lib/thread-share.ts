@@ -7,6 +7,12 @@ const MOST_MS = 5
 /** How much of the thread one request is taken to want, at most, in milliseconds: the rest of what a turn takes is what comes of the work. */
 const REQUEST_MS = 0.3
 
+/**
+ * The same where the thread has had this much of the time to do: the processors are busy then, and what a request wakes, such as
+ * PostgreSQL, takes them from it (`npm run bench -- mixed`).
+ */
+const [REQUEST_WITHOUT_TIME_MS, WITHOUT_TIME] = [1.5, 0.9]
+
 /** Others keep the thread busy where they have had so much of the time, of late, and how many milliseconds that is about. */
 const [BUSY, LATELY_MS] = [0.2, 50]
 
@@ -58,7 +64,8 @@ export function createThreadShare(
     const until = utilization()
     const activeMs = until.active - since.active
     const allMs = activeMs + until.idle - since.idle
-    const othersMs = Math.min(Math.max(0, activeMs - workMs), REQUEST_MS * requests)
+    const requestMs = activeMs < WITHOUT_TIME * allMs ? REQUEST_MS : REQUEST_WITHOUT_TIME_MS
+    const othersMs = Math.min(Math.max(0, activeMs - workMs), requestMs * requests)
     const kept = Math.exp(-allMs / LATELY_MS)
     const loadNow = kept * load + (1 - kept) * (allMs > 0 ? othersMs / allMs : 0)
     const isBusy = loadNow >= BUSY

@@ -1,8 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createBatcher } from '../../src/lib/batcher.ts'
+import { type BatcherOptions, createBatcher } from '../../src/lib/batcher.ts'
 
 /** A reader that says of each round what was asked, and answers when it is let. */
-function heldReader(gather?: (start: () => void) => void) {
+function heldReader(options: BatcherOptions = {}) {
   const started: { readonly asked: string[]; readonly answer: (value: string) => void; readonly fail: () => void }[] =
     []
   const ask = createBatcher<string, string>(
@@ -15,8 +16,7 @@ function heldReader(gather?: (start: () => void) => void) {
           fail: () => reject(new Error('out of reach')),
         })
       }),
-    undefined,
-    gather,
+    options,
   )
   const until = (batches: number) => expect.poll(() => started.length, { interval: 1 }).toBe(batches)
   return { ask, started, until }
@@ -57,9 +57,31 @@ test('at most one round runs and one waits', async () => {
   expect(await Promise.all(answers)).toEqual(['one', 'two', 'two'])
 })
 
+test('where a round takes long, the next one starts beside it, up to as many as may run', async () => {
+  const { ask, started, until } = heldReader({ mostRunning: 2 })
+  const answers = [ask('a', 'a')]
+  await until(1)
+  answers.push(ask('b', 'b'))
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(started).toHaveLength(1)
+  await sleep(20)
+  answers.push(ask('c', 'c'))
+  await until(2)
+  expect(started[1]?.asked).toEqual(['b', 'c'])
+  await sleep(20)
+  answers.push(ask('d', 'd'))
+  await sleep(20)
+  expect(started).toHaveLength(2)
+  started[1]?.answer('two')
+  await until(3)
+  started[2]?.answer('three')
+  started[0]?.answer('one')
+  expect(await Promise.all(answers)).toEqual(['one', 'two', 'two', 'three'])
+})
+
 test('after a round, the next starts once its questions have been gathered', async () => {
   const starts: (() => void)[] = []
-  const { ask, started, until } = heldReader((start) => starts.push(start))
+  const { ask, started, until } = heldReader({ gather: (start) => starts.push(start) })
   const answers = [ask('a', 'a')]
   await until(1)
   answers.push(ask('b', 'b'))
@@ -96,7 +118,7 @@ test('a question that fails its batch fails alone, and the others get their answ
       if (questions.has('bad') || questions.has('worse')) throw new Error(questions.has('bad') ? 'bad' : 'worse')
       return new Map([...questions].filter(([key]) => key !== 'unknown'))
     },
-    () => true,
+    { isOfOneQuestion: () => true },
   )
   const keys = ['a', 'b', 'bad', 'c', 'd', 'worse', 'unknown']
   const settled = await Promise.allSettled(keys.map((key) => ask(key, key)))
@@ -119,7 +141,7 @@ test('a round that fails as a whole is not asked again in parts', async () => {
       batches += 1
       throw new Error('out of reach')
     },
-    () => false,
+    { isOfOneQuestion: () => false },
   )
   const settled = await Promise.allSettled(['a', 'b'].map((key) => ask(key, key)))
   expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected'])

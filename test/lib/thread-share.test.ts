@@ -72,6 +72,26 @@ test('while requests keep the thread busy, work waits until it has had an eighth
   expect(share.isUsedUp()).toBe(false)
 })
 
+test('requests count for more where the thread has no time left, which then is what they wait for', async () => {
+  const waits = async (idleMs: number): Promise<boolean> => {
+    const load = { active: 0, idle: 0 }
+    const { share, work } = threadWith(load)
+    // Too few to keep a thread busy that has time for them.
+    for (let request = 0; request < 20; request += 1) share.noteRequest()
+    load.active += 90
+    load.idle += idleMs
+    work(20)
+    let isOn = false
+    void goesOn(share).then(() => {
+      isOn = true
+    })
+    await sleep(20)
+    return !isOn
+  }
+  expect(await waits(100)).toBe(false)
+  expect(await waits(0)).toBe(true)
+})
+
 test('all who wait go on together', async () => {
   const { share, work } = threadWith({ active: 0, idle: 0 })
   work(6)
