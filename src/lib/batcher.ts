@@ -25,7 +25,7 @@ export interface BatcherOptions {
 }
 
 /** A batch that runs for so long, in milliseconds, the next one does not wait for: whoever answers is busy. */
-const LONG_MS = 5
+const LONG_MS = 10
 
 /**
  * Shares tiny reads between those who need one at the same time, without anybody getting an old answer: a question
