@@ -46,26 +46,27 @@ export function SchemaPicture({ path, tables }: PictureProps) {
 }
 
 /**
- * From the side of a table that faces the other; of one that refers to itself, around its right side. What leads past other
- * columns goes between two rows, where no table stands.
+ * From the side of a table that faces the other, or around the right sides of two in one column. What leads past other columns goes
+ * between two rows, where no table stands.
  */
 function lineOf({ from, to }: Edge): string {
   const middle = BOX.height / 2
   const [startY, endY] = [from.y + middle, to.y + middle]
-  if (from.x > to.x) {
-    const [start, end] = [from.x, to.x + BOX.width]
-    const [passed, left] = [start - GAP.x, end + GAP.x]
-    if (passed <= end) return `M${start} ${startY}${curve(start, startY, end, endY)}`
-    const between = startY + Math.sign(endY - startY || 1) * (middle + GAP.y / 2)
-    return `M${start} ${startY}${curve(start, startY, passed, between)}L${left} ${between}${curve(left, between, end, endY)}`
+  if (from.x === to.x) {
+    const side = from.x + BOX.width
+    const [leave, arrive] = from === to ? [startY - 8, endY + 8] : [startY, endY]
+    return `M${side} ${leave}C${side + 45} ${leave} ${side + 45} ${arrive} ${side} ${arrive}`
   }
-  const [start, end] = [from.x + BOX.width, to.x + BOX.width]
-  const isItself = from === to
-  const [leave, arrive] = isItself ? [startY - 8, endY + 8] : [startY, endY]
-  return `M${start} ${leave}C${Math.max(start, end) + 45} ${leave} ${Math.max(start, end) + 45} ${arrive} ${end} ${arrive}`
+  const isToTheLeft = from.x > to.x
+  const [start, end] = isToTheLeft ? [from.x, to.x + BOX.width] : [from.x + BOX.width, to.x]
+  const gap = isToTheLeft ? -GAP.x : GAP.x
+  const [next, last] = [start + gap, end - gap]
+  if (next === end) return `M${start} ${startY}${curve(start, startY, end, endY)}`
+  const between = startY + Math.sign(endY - startY || 1) * (middle + GAP.y / 2)
+  return `M${start} ${startY}${curve(start, startY, next, between)}L${last} ${between}${curve(last, between, end, endY)}`
 }
 
-/** To the left, level at both ends. */
+/** Level at both ends. */
 function curve(x: number, y: number, endX: number, endY: number): string {
   const bend = (x - endX) / 2
   return `C${x - bend} ${y} ${endX + bend} ${endY} ${endX} ${endY}`
