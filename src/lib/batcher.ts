@@ -24,7 +24,7 @@ export interface BatcherOptions {
   readonly mostRunning?: number
 }
 
-/** A batch that runs for so long, in milliseconds, the next one does not wait for: whoever answers is busy. */
+/** A batch that runs for so long, in milliseconds, is not waited for by the next one: what answers is busy. */
 const LONG_MS = 10
 
 /**
