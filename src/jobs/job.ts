@@ -62,6 +62,6 @@ export interface Job {
   readonly archiveCheckedAt: Date | null
   /** When that archive was found to be damaged; null where it is not known to be. */
   readonly archiveDamagedAt: Date | null
-  /** When that archive was restored and found to be identical; null where that was not done. */
+  /** When that archive was restored and found to be identical; null where that was not done, and where it is damaged. */
   readonly provenAt: Date | null
 }

@@ -235,19 +235,23 @@ describe.skipIf(!hasChromium)('every view', () => {
   })
 
   /** To look at: each view, wide and narrow, light and dark, into the folder that is named. */
-  test.skipIf(SCREENSHOTS === undefined)('is drawn into files', async () => {
-    await signIn()
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await console.page.emulateMedia({ colorScheme })
-      for (const width of [1280, 400]) {
-        await console.page.setViewportSize({ width, height: 800 })
-        for (const view of hostile.views) {
-          await open(view)
-          await console.page.waitForLoadState('networkidle')
-          const file = `${view.name.replaceAll(/[^a-z]+/gi, '-').slice(0, 40)}-${width}-${colorScheme}.png`
-          await console.page.screenshot({ path: join(SCREENSHOTS ?? '', file), fullPage: true })
+  test.skipIf(SCREENSHOTS === undefined)(
+    'is drawn into files',
+    async () => {
+      await signIn()
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await console.page.emulateMedia({ colorScheme })
+        for (const width of [1280, 400]) {
+          await console.page.setViewportSize({ width, height: 800 })
+          for (const view of hostile.views) {
+            await open(view)
+            await console.page.waitForLoadState('networkidle')
+            const file = `${view.name.replaceAll(/[^a-z]+/gi, '-').slice(0, 40)}-${width}-${colorScheme}.png`
+            await console.page.screenshot({ path: join(SCREENSHOTS ?? '', file), fullPage: true })
+          }
         }
       }
-    }
-  })
+    },
+    600_000,
+  )
 })

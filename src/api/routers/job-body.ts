@@ -40,7 +40,7 @@ export function toJobBody(job: Job, caller?: Caller): JobBody {
     expiresAt: timeOrNull(job.expiresAt),
     archiveCheckedAt: timeOrNull(job.archiveCheckedAt),
     archiveDamagedAt: timeOrNull(job.archiveDamagedAt),
-    provenAt: timeOrNull(job.archiveDamagedAt ? null : job.provenAt),
+    provenAt: timeOrNull(job.provenAt),
     links: {
       self,
       events: `${self}/events`,

@@ -1,6 +1,6 @@
 import type { Database, Transaction } from '../../database/database.ts'
 import { note } from '../../notifications/outbox.ts'
-import { PROVEN_AT } from './runs.ts'
+import { PROVEN_AT } from '../proven-at.ts'
 
 /** How much later than it was due a run may begin before that is told, in milliseconds. */
 const LATE_MS = 5 * 60_000

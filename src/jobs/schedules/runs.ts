@@ -1,5 +1,6 @@
 import type { Queryable } from '../../database/database.ts'
 import { Prisma } from '../../database/generated/client.ts'
+import { PROVEN_AT } from '../proven-at.ts'
 import type { ScheduleRun } from './schedule.ts'
 
 /** What is said of a schedule's runs wherever it is shown. */
@@ -9,14 +10,6 @@ export interface RunSummary {
   /** The last whose archive was restored, and what was restored was the same. */
   readonly lastProven: ScheduleRun | undefined
 }
-
-/**
- * When the archive of a run was proven, as SQL: of `run`, a row of control.schedule_run. Null where it was found to be damaged
- * since: what nobody can get back proves nothing.
- */
-export const PROVEN_AT = Prisma.sql`
-  (SELECT CASE WHEN count(artifact.damaged_at) = 0 THEN coalesce(run.proven_at, max(artifact.proven_at)) END
-     FROM control.artifact WHERE artifact.job_id = run.job_id AND artifact.kind = 'output')`
 
 /** The runs of schedules as they are by now: what has not been settled yet is read from the job itself. */
 const RUNS = Prisma.sql`

@@ -75,6 +75,15 @@ test('an archive that can be restored is proven, and nothing is left of the rest
   await wharf.root.delete(`/schedules/${schedule.id}`)
 })
 
+test('the job of a run says that its archive is proven once it has ended, whenever the run is settled', async () => {
+  const schedule = await makeSchedule(wharf.root, 'odd', { verify: true })
+  const { id } = jobOf(await wharf.root.post(`/schedules/${schedule.id}/run`))
+  await untilStatus(wharf.root, id, 'succeeded')
+  await wharf.database.query('UPDATE control.schedule_run SET proven_at = NULL, outcome = NULL WHERE job_id = $1', [id])
+  expect(await showJob(wharf.root, id)).toMatchObject({ provenAt: expect.any(String) })
+  await wharf.root.delete(`/schedules/${schedule.id}`)
+})
+
 test('an archive is proven though PostgreSQL prints what was restored in other words', async () => {
   await createProject(
     wharf,
