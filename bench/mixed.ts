@@ -3,14 +3,19 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent, request } from 'undici'
 import { MAX_CACHE_BYTES } from '../src/content/response-cache.ts'
 import { BOUNDS, type Measurement } from './bounds.ts'
+import { startBareHandler } from './support/bare-handler.ts'
 import type { BenchRun } from './support/bench-run.ts'
 import { transferProject } from './support/job-client.ts'
+import { type Polled, pollApart } from './support/poll-apart.ts'
 import { printTable } from './support/print-table.ts'
 import { SAMPLE_SCHEMA, SAMPLE_TABLE } from './support/sample-table.ts'
 import type { BenchService } from './support/start-service.ts'
+import { quantile } from './support/statistics.ts'
 import { createProject, exportToFile, importFile, PROJECT } from './support/wharf-client.ts'
 
-const CLIENTS = 200
+const CLIENTS = 180
+/** As many more poll from a process of their own, by which 304s are timed. */
+const POLLING_CLIENTS = 20
 const SECONDS = 60
 /** Before the memory is looked at for the first time: so long has the service done the same, and been left alone. */
 const WARM_UP_SECONDS = 20
@@ -42,8 +47,6 @@ interface Tally {
   readonly answers: Map<string, number>
   /** What is no answer that was to be expected. */
   readonly failures: string[]
-  /** How long each 304 took, in milliseconds. */
-  readonly unchangedMs: number[]
 }
 
 /**
@@ -57,12 +60,13 @@ export async function measureMixed(bench: BenchRun, seconds = SECONDS): Promise<
     const archive = join(bench.outputDir, 'mixed')
     await exportToFile(service, 'gzip', archive)
     await fillCache(service)
-    await mixed(service, archive, Math.min(seconds, WARM_UP_SECONDS), join(bench.outputDir, 'mixed-again'))
+    const files = { archive, output: join(bench.outputDir, 'mixed-again') }
+    await mixed(service, files, Math.min(seconds, WARM_UP_SECONDS))
     await sleep(REST_MS)
     const before = await service.memoryBytes()
-    const { tally, jobs } = await mixed(service, archive, seconds, join(bench.outputDir, 'mixed-again'))
+    const { tally, jobs, polls } = await mixed(service, files, seconds)
     await sleep(REST_MS)
-    return report(tally, jobs, { before, after: await service.memoryBytes() })
+    return report({ tally, jobs, polls }, { before, after: await service.memoryBytes() })
   })
 }
 
@@ -81,9 +85,26 @@ async function fillCache({ url, headers }: BenchService): Promise<void> {
   await dispatcher.close()
 }
 
-/** @returns what clients were answered, and how often each of the others has been done. */
-async function mixed(service: BenchService, archive: string, seconds: number, path: string) {
-  const tally: Tally = { answers: new Map(), failures: [], unchangedMs: [] }
+/** What came of everybody. */
+interface Outcome {
+  readonly tally: Tally
+  /** How often each has been done. */
+  readonly jobs: Readonly<Record<string, number>>
+  readonly polls: Polls
+}
+
+/** Of the service, and of a bare Express handler beside it, which tells what the machine alone makes of a 304 meanwhile. */
+interface Polls {
+  readonly service: Polled
+  readonly bare: Polled
+}
+
+async function mixed(
+  service: BenchService,
+  { archive, output }: { readonly archive: string; readonly output: string },
+  seconds: number,
+): Promise<Outcome> {
+  const tally: Tally = { answers: new Map(), failures: [] }
   const jobs = { export: 0, import: 0, transfer: 0 }
   const end = performance.now() + seconds * 1000
   const again = async (name: keyof typeof jobs, work: () => Promise<unknown>): Promise<void> => {
@@ -92,13 +113,31 @@ async function mixed(service: BenchService, archive: string, seconds: number, pa
       jobs[name] += 1
     }
   }
-  await Promise.all([
-    again('export', () => exportToFile(service, 'gzip', path)),
+  const [polls] = await Promise.all([
+    pollBoth(service, seconds),
+    again('export', () => exportToFile(service, 'gzip', output)),
     again('import', () => importFile(service, archive)),
     again('transfer', () => transferProject(service, { source: PROJECT, target: COPY })),
     ...Array.from({ length: CLIENTS }, (_, client) => act(service, client, end, tally)),
   ])
-  return { tally, jobs }
+  return { tally, jobs, polls }
+}
+
+async function pollBoth({ url, headers }: BenchService, seconds: number): Promise<Polls> {
+  const polled = url + requestOf('poll', 0, 0).path
+  const first = await request(polled, { headers })
+  await first.body.text()
+  const known = { ...headers, 'x-service-ref': String(first.headers['x-service-ref']) }
+  const bareHandler = await startBareHandler(polled, known)
+  try {
+    const targets = [polled, bareHandler.url].map((target) => ({ url: target, headers }))
+    const how = { connections: POLLING_CLIENTS, seconds, maxPauseMs: MAX_PAUSE_MS }
+    const [ofService, ofBare] = await pollApart(targets, how)
+    if (!ofService || !ofBare) throw new Error('not all targets were polled')
+    return { service: ofService, bare: ofBare }
+  } finally {
+    await bareHandler.stop()
+  }
 }
 
 /** One client, until the time is over. */
@@ -110,7 +149,6 @@ async function act({ url, headers }: BenchService, client: number, end: number, 
     const chosen = choose()
     const { method, path, body } = requestOf(chosen, client, next)
     const reference = method === 'GET' ? known.get(path) : undefined
-    const begun = performance.now()
     try {
       const answer = await request(url + path, {
         dispatcher,
@@ -123,11 +161,9 @@ async function act({ url, headers }: BenchService, client: number, end: number, 
         body: body ?? null,
       })
       const text = await answer.body.text()
-      const took = performance.now() - begun
       const { statusCode: status } = answer
       const name = `${chosen} ${status}`
       tally.answers.set(name, (tally.answers.get(name) ?? 0) + 1)
-      if (status === 304) tally.unchangedMs.push(took)
       if (chosen === 'poll' || chosen === 'conditional') known.set(path, String(answer.headers['x-service-ref']))
       // Writes are refused while an import replaces the stage; nothing else is.
       const isExpected = status < 400 || (status === 409 && method !== 'GET')
@@ -192,10 +228,10 @@ const newRow = (id: number) => ({
 })
 
 function report(
-  { answers, failures, unchangedMs }: Tally,
-  jobs: Readonly<Record<string, number>>,
+  { tally: { answers, failures: failed }, jobs, polls }: Outcome,
   { before, after }: { readonly before: number; readonly after: number },
 ): Measurement[] {
+  const failures = [...failed, ...polls.service.failures]
   printTable(
     [`${CLIENTS} connections`, 'number'],
     [
@@ -203,9 +239,15 @@ function report(
       ...Object.entries(jobs).map(([name, count]) => [`${name}s`, String(count)]),
     ],
   )
+  const milliseconds = (polled: Polled, share: number): string => quantile(polled.unchangedMs, share).toFixed(0)
+  printTable(
+    [`304s of ${POLLING_CLIENTS} more`, 'number', 'median, ms', 'p99, ms'],
+    Object.entries({ Wharf: polls.service, 'a bare Express handler beside it': polls.bare }).map(([name, polled]) => [
+      ...[name, String(polled.unchangedMs.length), milliseconds(polled, 0.5), milliseconds(polled, 0.99)],
+    ]),
+  )
   for (const failure of failures.slice(0, 10)) console.log(failure)
-  const sorted = unchangedMs.toSorted((a, b) => a - b)
-  const p99 = sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN
+  const p99 = quantile(polls.service.unchangedMs, 0.99)
   const { mixed: all, mixedDelay, mixedMemory } = BOUNDS
   return [
     {

@@ -6,6 +6,10 @@ export function median(values: readonly number[]): number {
   return (low + high) / 2
 }
 
+/** @param share from 0 to 1. @returns the value than which that share of them is smaller; NaN of nothing. */
+export const quantile = (values: readonly number[], share: number): number =>
+  values.toSorted((left, right) => left - right)[Math.floor(values.length * share)] ?? Number.NaN
+
 /** Runs something once. @returns how long that took, in seconds. */
 export async function timeOf(run: () => Promise<void>): Promise<number> {
   const startedAt = performance.now()
