@@ -104,6 +104,37 @@ describe.skipIf(!hasChromium)('every view', () => {
     }
   })
 
+  test('is no wider than the page from right to left, and hides nothing beside it', async () => {
+    await signIn()
+    for (const width of [1280, 400]) {
+      await console.page.setViewportSize({ width, height: 800 })
+      for (const view of hostile.views) {
+        if (view.name.includes(' of ') && !SEEN_BY_AXE.has(view.name)) continue
+        await open(view)
+        await console.page.evaluate('document.documentElement.dir = "rtl"')
+        const beside = await console.page.evaluate('document.documentElement.scrollWidth - innerWidth')
+        expect(beside, `${view.name} at ${width} px`).toBeLessThanOrEqual(0)
+        const cut = await console.page.evaluate(
+          '[...document.querySelectorAll("main *")].filter((e) => e.getClientRects().length > 0 && !e.closest(".scrolls, .spoken, svg") && e.getBoundingClientRect().left < -1).map((e) => e.outerHTML.slice(0, 200))',
+        )
+        expect(cut, `${view.name} at ${width} px`).toEqual([])
+      }
+    }
+  })
+
+  test('moves nothing where the system asks for less motion', async () => {
+    await console.page.emulateMedia({ reducedMotion: 'reduce' })
+    await signIn()
+    for (const view of hostile.views) {
+      if (view.name.includes(' of ')) continue
+      await open(view)
+      const moving = await console.page.evaluate(
+        '[...document.querySelectorAll("*")].map((e) => getComputedStyle(e)).filter((s) => s.animationName !== "none" || s.transitionDuration.split(", ").some((each) => each !== "0s")).length',
+      )
+      expect(moving, view.name).toBe(0)
+    }
+  })
+
   test.each(['light', 'dark'] as const)('has nothing that axe finds, where it is %s', async (colorScheme) => {
     await console.page.emulateMedia({ colorScheme })
     await signIn()
