@@ -8,8 +8,9 @@ export default defineConfig({
     globalSetup: ['test/support/servers/global-setup.ts'],
     // Where nobody is there to look, what fails is run once more; Vitest says of which tests it was.
     retry: process.env.CI ? 1 : 0,
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    // What takes half a minute on a quiet machine takes four times as long where others keep its processors busy.
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
     // What is asked for again and again may take a while on a busy machine.
     expect: { poll: { timeout: 45_000 } },
     // Every file has processes and databases of its own; more files at once than this starve each other.

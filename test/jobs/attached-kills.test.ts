@@ -103,7 +103,7 @@ describe.skipIf(programs === undefined)('an import into an attached database', (
        CREATE CONSTRAINT TRIGGER pause AFTER INSERT ON wharf_imports.committed DEFERRABLE INITIALLY DEFERRED
          FOR EACH ROW EXECUTE FUNCTION pausing.pause()`,
     )
-  }, 120_000)
+  })
   afterAll(async () => {
     await wharf?.close()
     for (const cluster of clusters ?? []) await cluster.remove()
