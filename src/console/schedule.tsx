@@ -85,7 +85,7 @@ function ScheduleFacts({ schedule }: { readonly schedule: ScheduleDetail }) {
           <dt>Overdue</dt>
           <dd>
             {alarms.maxAgeHours === undefined
-              ? 'never'
+              ? 'no alarm, however long there is no new archive'
               : `after ${toCounted(alarms.maxAgeHours, 'hour')} without a new ${verify ? 'proven archive' : 'archive'}`}
           </dd>
         </>

@@ -70,7 +70,14 @@ export function Overdue({ schedule }: { readonly schedule: Schedule }) {
   return (
     <p class="failure">
       Overdue for <Since at={overdueSince} />:{' '}
-      {last ? `its last ${what} is older than it allows` : `it made no ${what}`}.
+      {last?.finishedAt ? (
+        <>
+          it made its last {what} <Time at={last.finishedAt} />
+        </>
+      ) : (
+        `it made no ${what}`
+      )}
+      .
     </p>
   )
 }
