@@ -5,7 +5,7 @@ import { BOUNDS, type Measurement } from './bounds.ts'
 import type { BenchRun } from './support/bench-run.ts'
 import { createCommands } from './support/commands.ts'
 import { printTable } from './support/print-table.ts'
-import { median } from './support/statistics.ts'
+import { median, quantile } from './support/statistics.ts'
 import { exportToFile } from './support/wharf-client.ts'
 import { whileRepeated } from './support/while-repeated.ts'
 
@@ -87,8 +87,7 @@ async function askForRows(clients: readonly pg.Client[]): Promise<Waits> {
     }
   }
   await Promise.all(clients.map(ask))
-  const sorted = waits.toSorted((one, other) => one - other)
-  return { medianMs: median(waits), p99Ms: sorted[Math.floor(0.99 * sorted.length)] ?? 0 }
+  return { medianMs: median(waits), p99Ms: quantile(waits, 0.99) }
 }
 
 function report(taken: ReadonlyMap<string, readonly Waits[]>, beside: string): Measurement[] {

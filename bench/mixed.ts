@@ -14,8 +14,8 @@ import { quantile } from './support/statistics.ts'
 import { createProject, exportToFile, importFile, PROJECT } from './support/wharf-client.ts'
 
 const CLIENTS = 180
-/** As many more poll from a process of their own, by which 304s are timed. */
-const POLLING_CLIENTS = 20
+/** 20 more ask for the same two pages again and again, from a process of their own, by which 304s are timed: so many for each. */
+const POLLING_CLIENTS = 10
 const SECONDS = 60
 /** Before the memory is looked at for the first time: so long has the service done the same, and been left alone. */
 const WARM_UP_SECONDS = 20
@@ -93,12 +93,16 @@ interface Outcome {
   readonly polls: Polls
 }
 
-/** Of the service, and of a bare Express handler beside it, which tells what the machine alone makes of a 304 meanwhile. */
+/** Of Wharf, and of a bare Express handler beside it, which tells what the machine alone makes of a 304 meanwhile. */
 interface Polls {
-  readonly service: Polled
+  /** Of a stage to which nobody writes. */
+  readonly still: Polled
+  /** Of the stage to which others write. */
+  readonly written: Polled
   readonly bare: Polled
 }
 
+/** Lets everybody do what they do, at once. */
 async function mixed(
   service: BenchService,
   { archive, output }: { readonly archive: string; readonly output: string },
@@ -114,7 +118,7 @@ async function mixed(
     }
   }
   const [polls] = await Promise.all([
-    pollBoth(service, seconds),
+    pollApartFromOthers(service, Date.now() + seconds * 1000),
     again('export', () => exportToFile(service, 'gzip', output)),
     again('import', () => importFile(service, archive)),
     again('transfer', () => transferProject(service, { source: PROJECT, target: COPY })),
@@ -123,18 +127,19 @@ async function mixed(
   return { tally, jobs, polls }
 }
 
-async function pollBoth({ url, headers }: BenchService, seconds: number): Promise<Polls> {
-  const polled = url + requestOf('poll', 0, 0).path
-  const first = await request(polled, { headers })
+/** @param endsAt as `Date.now()` has it: with the others, since 304s of a service at rest would count among theirs. */
+async function pollApartFromOthers({ url, headers }: BenchService, endsAt: number): Promise<Polls> {
+  const [ofStill, ofWritten] = [url + STILL_PAGE, url + WRITTEN_PAGE]
+  const first = await request(ofStill, { headers })
   await first.body.text()
   const known = { ...headers, 'x-service-ref': String(first.headers['x-service-ref']) }
-  const bareHandler = await startBareHandler(polled, known)
+  const bareHandler = await startBareHandler(ofStill, known)
   try {
-    const targets = [polled, bareHandler.url].map((target) => ({ url: target, headers }))
-    const how = { connections: POLLING_CLIENTS, seconds, maxPauseMs: MAX_PAUSE_MS }
-    const [ofService, ofBare] = await pollApart(targets, how)
-    if (!ofService || !ofBare) throw new Error('not all targets were polled')
-    return { service: ofService, bare: ofBare }
+    const targets = [ofStill, ofWritten, bareHandler.url].map((target) => ({ url: target, headers }))
+    const how = { connections: POLLING_CLIENTS, endsAt, maxPauseMs: MAX_PAUSE_MS }
+    const [still, written, bare] = await pollApart(targets, how)
+    if (!still || !written || !bare) throw new Error('not all targets were polled')
+    return { still, written, bare }
   } finally {
     await bareHandler.stop()
   }
@@ -192,6 +197,12 @@ interface Sent {
 
 const table = `/content/${PROJECT}/live/${SAMPLE_TABLE}`
 
+/** What is asked for again and again. */
+const [STILL_PAGE, WRITTEN_PAGE] = [
+  `/content/${STILL}/live/${SAMPLE_TABLE}?order=id&limit=20`,
+  `${table}?order=id&limit=20&id=gt.0`,
+]
+
 const pageFrom = (id: number): string => `${table}?order=id&id=gte.${id}`
 
 /** Rows that clients insert have negative ids, so that no two clients write the same. */
@@ -200,9 +211,9 @@ function requestOf(chosen: Act, client: number, next: number): Sent {
   const own = -(1 + client * 1_000_000 + next)
   switch (chosen) {
     case 'poll':
-      return { method: 'GET', path: `/content/${STILL}/live/${SAMPLE_TABLE}?order=id&limit=20` }
+      return { method: 'GET', path: STILL_PAGE }
     case 'conditional':
-      return { method: 'GET', path: `${table}?order=id&limit=20&id=gt.0` }
+      return { method: 'GET', path: WRITTEN_PAGE }
     case 'page':
       return { method: 'GET', path: `${pageFrom(some)}&limit=20` }
     case 'key':
@@ -231,7 +242,7 @@ function report(
   { tally: { answers, failures: failed }, jobs, polls }: Outcome,
   { before, after }: { readonly before: number; readonly after: number },
 ): Measurement[] {
-  const failures = [...failed, ...polls.service.failures]
+  const failures = [...failed, ...Object.values(polls).flatMap((polled) => polled.failures)]
   printTable(
     [`${CLIENTS} connections`, 'number'],
     [
@@ -240,14 +251,20 @@ function report(
     ],
   )
   const milliseconds = (polled: Polled, share: number): string => quantile(polled.unchangedMs, share).toFixed(0)
+  const names = {
+    still: 'a stage nobody writes to',
+    written: 'the one others write to',
+    bare: 'a bare Express handler',
+  }
   printTable(
-    [`304s of ${POLLING_CLIENTS} more`, 'number', 'median, ms', 'p99, ms'],
-    Object.entries({ Wharf: polls.service, 'a bare Express handler beside it': polls.bare }).map(([name, polled]) => [
-      ...[name, String(polled.unchangedMs.length), milliseconds(polled, 0.5), milliseconds(polled, 0.99)],
+    [`304s for ${POLLING_CLIENTS} more each`, 'number', 'median, ms', 'p99, ms'],
+    (['still', 'written', 'bare'] as const).map((name) => [
+      ...[names[name], String(polls[name].unchangedMs.length)],
+      ...[0.5, 0.99].map((share) => milliseconds(polls[name], share)),
     ]),
   )
   for (const failure of failures.slice(0, 10)) console.log(failure)
-  const p99 = quantile(polls.service.unchangedMs, 0.99)
+  const p99 = quantile([...polls.still.unchangedMs, ...polls.written.unchangedMs], 0.99)
   const { mixed: all, mixedDelay, mixedMemory } = BOUNDS
   return [
     {

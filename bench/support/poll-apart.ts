@@ -20,11 +20,11 @@ export type Polled = z.infer<typeof polledSchema>
  * Polls from a process that does nothing else: in one that has much to do, what an answer waits for there would count as the
  * service's.
  *
- * @param connections for each of the targets. @returns what came of each, in their order.
+ * @param how `connections` for each of the targets; `endsAt` in milliseconds, as `Date.now()` has it. @returns what came of each, in their order.
  */
 export async function pollApart(
   targets: readonly PollTarget[],
-  how: { readonly connections: number; readonly seconds: number; readonly maxPauseMs: number },
+  how: { readonly connections: number; readonly endsAt: number; readonly maxPauseMs: number },
 ): Promise<readonly Polled[]> {
   const child = fork(POLLER)
   const exited = once(child, 'exit')

@@ -3,19 +3,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent, request } from 'undici'
 
-process.once('message', async ({ targets, connections, seconds, maxPauseMs }) => {
-  const end = performance.now() + seconds * 1000
-  const polls = targets.map((target) => poll(target, { connections, end, maxPauseMs }))
+process.once('message', async ({ targets, connections, endsAt, maxPauseMs }) => {
+  const polls = targets.map((target) => poll(target, { connections, endsAt, maxPauseMs }))
   process.send?.(await Promise.all(polls), () => process.disconnect())
 })
 
-async function poll({ url, headers }, { connections, end, maxPauseMs }) {
+async function poll({ url, headers }, { connections, endsAt, maxPauseMs }) {
   const unchangedMs = []
   const failures = []
   const askAgain = async () => {
     const dispatcher = new Agent({ connections: 1, pipelining: 1 })
     let reference
-    while (performance.now() < end) {
+    while (Date.now() < endsAt) {
       await sleep(Math.random() * maxPauseMs)
       const begun = performance.now()
       try {

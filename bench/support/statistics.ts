@@ -6,7 +6,7 @@ export function median(values: readonly number[]): number {
   return (low + high) / 2
 }
 
-/** @param share from 0 to 1. @returns the value than which that share of them is smaller; NaN of nothing. */
+/** @param share of the values that are smaller, from 0 to 1. @returns NaN where there are no values. */
 export const quantile = (values: readonly number[], share: number): number =>
   values.toSorted((left, right) => left - right)[Math.floor(values.length * share)] ?? Number.NaN
 
