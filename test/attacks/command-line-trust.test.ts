@@ -5,7 +5,6 @@ import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { rememberFolder, whyUnknown } from '../../src/data-folder/known-folders.ts'
 import { foreignOwnerAmong, listenerOwners } from '../../src/data-folder/listener-owners.ts'
@@ -17,6 +16,7 @@ import { runCommand, spawnWharf } from '../support/cli/cli.ts'
 import { serveHttp } from '../support/http/serve-http.ts'
 import { asOrdinaryUser } from '../support/processes/ordinary-user.ts'
 import { temporaryFolder } from '../support/processes/processes.ts'
+import { query } from '../support/servers/sessions.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
 import { isThorough } from '../support/thorough.ts'
 
@@ -184,16 +184,15 @@ async function openFolder(): Promise<string> {
 /** Puts a program into the tables of a data folder, to be run at the next login, and leaves it as an archive would. */
 async function plantInTables(dataDir: string, trace: string): Promise<void> {
   const postgres = await startEmbeddedPostgres({ dataDir, logger: createLogger('silent') })
-  const client = new pg.Client(postgres.superuserUrl)
   try {
-    await client.connect()
-    await client.query(`
-      CREATE FUNCTION planted() RETURNS event_trigger LANGUAGE plpgsql
-        AS $$ BEGIN COPY (SELECT 1) TO PROGRAM 'cat > ${trace}'; END $$;
-      ALTER FUNCTION planted() SECURITY DEFINER;
-      CREATE EVENT TRIGGER planted ON login EXECUTE FUNCTION planted()`)
+    await query(
+      postgres.superuserUrl,
+      `CREATE FUNCTION planted() RETURNS event_trigger LANGUAGE plpgsql
+         AS $$ BEGIN COPY (SELECT 1) TO PROGRAM 'cat > ${trace}'; END $$;
+       ALTER FUNCTION planted() SECURITY DEFINER;
+       CREATE EVENT TRIGGER planted ON login EXECUTE FUNCTION planted()`,
+    )
   } finally {
-    await client.end()
     await postgres.stop()
   }
 }
@@ -232,17 +231,16 @@ test('runs code by the configuration of a data folder that was unpacked', async 
   const lines = Object.entries(planted).map(([name, value]) => `${name} = '${value}'\n`)
   await writeFile(join(dataDir, 'postgres', 'postgresql.auto.conf'), lines.join(''))
   const postgres = await startEmbeddedPostgres({ dataDir, logger })
-  const client = new pg.Client(postgres.superuserUrl)
   try {
-    await client.connect()
-    const { rows } = await client.query("SELECT name FROM pg_settings WHERE name = ANY ($1) AND source LIKE '%file%'", [
-      Object.keys(planted),
-    ])
+    const rows = await query(
+      postgres.superuserUrl,
+      "SELECT name FROM pg_settings WHERE name = ANY ($1) AND source LIKE '%file%'",
+      [Object.keys(planted)],
+    )
     // Nothing is logged to that folder while the collector is off.
     expect(rows).toEqual([{ name: 'log_directory' }, { name: 'work_mem' }])
     expect(await readdir(traces)).toEqual([])
   } finally {
-    await client.end()
     await postgres.stop()
   }
 })

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
-import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasChromium, openConsole } from '../support/console/console-page.ts'
 import { eventually } from '../support/eventually.ts'
 import { askExport, jobOf, showJob } from '../support/jobs/jobs.ts'
+import { withSession } from '../support/servers/sessions.ts'
 import { startTcpRelay, type TcpRelay } from '../support/servers/tcp-relay.ts'
 import { createProject } from '../support/service/projects.ts'
 import { createToken } from '../support/service/tokens.ts'
@@ -64,16 +64,11 @@ describe.skipIf(!hasChromium)('who loses connections, in a browser', () => {
   })
 
   /** Runs `use` while nobody can read the table, so that an export of it goes on. */
-  async function whileLocked(use: (release: () => Promise<void>) => Promise<void>): Promise<void> {
-    const client = new pg.Client({ connectionString: wharf.database.url })
-    await client.connect()
-    try {
+  const whileLocked = (use: (release: () => Promise<void>) => Promise<void>): Promise<void> =>
+    withSession(wharf.database.url, async (client) => {
       await client.query('BEGIN; LOCK TABLE "shop.live".item IN ACCESS EXCLUSIVE MODE')
       await use(async () => void (await client.query('COMMIT')))
-    } finally {
-      await client.end()
-    }
-  }
+    })
   const newJob = async (): Promise<string> => {
     const { id } = jobOf(await askExport(wharf.root, [{ slug: 'shop' }]))
     return id

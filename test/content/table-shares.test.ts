@@ -9,6 +9,7 @@ let pool: pg.Pool
 beforeAll(async () => {
   database = await createTestDatabase()
   pool = new pg.Pool({ connectionString: database.url, max: 3 })
+  pool.on('error', () => undefined)
 })
 
 afterAll(async () => {

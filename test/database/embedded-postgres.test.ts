@@ -18,7 +18,6 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import pg from 'pg'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { findBinaries } from '../../src/database/embedded/binaries.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.ts'
@@ -26,6 +25,7 @@ import { openServerLog } from '../../src/database/embedded/server-log.ts'
 import { createLogger } from '../../src/logger.ts'
 import { isAlive } from '../support/processes/is-alive.ts'
 import { endedPid, runScript, type ScriptProcess, temporaryFolder } from '../support/processes/processes.ts'
+import { openSession, withSession } from '../support/servers/sessions.ts'
 import { someOf } from '../support/thorough.ts'
 
 const logger = createLogger('silent')
@@ -58,17 +58,12 @@ async function copyOfUsedFolder(): Promise<string> {
 }
 
 /** Runs statements on a connection of their own; returns the first row of the last one. */
-async function query(url: string, ...statements: string[]): Promise<unknown> {
-  const client = new pg.Client(url)
-  await client.connect()
-  try {
+const query = (url: string, ...statements: string[]): Promise<unknown> =>
+  withSession(url, async (client) => {
     let row: unknown
     for (const statement of statements) row = (await client.query(statement)).rows[0]
     return row
-  } finally {
-    await client.end()
-  }
-}
+  })
 
 async function serverPid(dataDir: string): Promise<number> {
   return Number.parseInt(await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8'), 10)
@@ -164,9 +159,7 @@ test('stopping leaves no process and no port, though sessions are open, and is s
   const dataDir = await copyOfUsedFolder()
   const postgres = await start(dataDir)
   const pid = await serverPid(dataDir)
-  const session = new pg.Client(postgres.url)
-  await session.connect()
-  session.on('error', (error) => logger.debug(error))
+  const session = await openSession(postgres.url)
   const ended = new Promise((resolve) => session.once('end', resolve))
   await Promise.all([postgres.stop(), postgres.stop()])
   await ended
@@ -198,9 +191,7 @@ test.each(deaths)(
 test('starts though Wharf and the server were killed while a session was busy', async () => {
   const dataDir = await copyOfUsedFolder()
   const { wharf, url, pid } = await startInAnotherProcess(dataDir)
-  const session = new pg.Client(url)
-  session.on('error', (error) => logger.debug(error))
-  await session.connect()
+  const session = await openSession(url)
   const busy = session.query('SELECT count(*) FROM generate_series(1, 1e12::bigint) AS n WHERE n % 7 = 3')
   const broken = expect(busy).rejects.toThrow()
   await vi.waitFor(async () => {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createArchiveWriter } from '../../src/archive/archive-writer.ts'
 import type { LineInput } from '../../src/archive/lines.ts'
+import type { JobTimings } from '../../src/jobs/timings.ts'
 import { sweepShadowSchemas } from '../../src/transfer/import/shadow-schemas.ts'
 import { exportOf, sendArchive } from '../support/archives/import.ts'
 import { rowLines } from '../support/archives/row-lines.ts'
@@ -85,7 +86,8 @@ function archive(lines = structure, tables = TABLES, partsPerTable = PARTS_PER_T
   return Buffer.concat(pieces)
 }
 
-const startWorker = (saveMs = 0) => startWorkerProcess(wharf, {}, { ...NO_LEASE, saveMs })
+const startWorker = (timings: Partial<JobTimings> = {}) =>
+  startWorkerProcess(wharf, {}, { ...NO_LEASE, saveMs: 0, ...timings })
 
 /** Asks for an import that may be begun as often as a test likes. */
 async function askFor(project: string, bytes = archive(), query = ''): Promise<SeenJob> {
@@ -269,7 +271,8 @@ test('a worker that stood still, and goes on beside the next attempt, changes no
         `SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory' AND objid = ${LOCK + part}`,
       )
     await owner.query(`SELECT pg_advisory_lock(${LOCK + 5}), pg_advisory_lock(${LOCK + 30})`)
-    const frozen = await startWorker()
+    // It does not sweep: frozen in the middle of that, it would keep others from it for as long as its lease.
+    const frozen = await startWorker({ sweepMs: 600_000 })
     await eventually(waitsFor(5)).toHaveLength(1)
     process.kill(frozen.pid, 'SIGSTOP')
     await takeFromLostWorkers(wharf)

@@ -1,9 +1,10 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { openSession } from '../../src/database/session-client.ts'
+import { openSession as openWharfSession } from '../../src/database/session-client.ts'
 import { createLogger } from '../../src/logger.ts'
 import { eventually } from '../support/eventually.ts'
 import { askExport, jobOf, untilEnded } from '../support/jobs/jobs.ts'
+import { openSession } from '../support/servers/sessions.ts'
 import { createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
@@ -22,8 +23,7 @@ beforeAll(async () => {
 afterAll(() => wharf.close())
 
 const begin = async (): Promise<pg.Client> => {
-  const session = new pg.Client(wharf.database.url)
-  await session.connect()
+  const session = await openSession(wharf.database.url)
   await session.query(`SET search_path = bullmq, pg_catalog; SET lock_timeout = '10s'`)
   await session.query('BEGIN')
   return session
@@ -116,7 +116,7 @@ test('the keys that jobs take are there from the start, so that nobody waits for
 test('a process that stands still in a transaction of the queue stops it for seconds only', async () => {
   await createProject(wharf, 'waiting')
   const session = { kind: 'queue', applicationName: 'wharf queue', logger: createLogger('silent') } as const
-  const frozen = await openSession(wharf.database.url, session)
+  const frozen = await openWharfSession(wharf.database.url, session)
   await frozen.query('BEGIN')
   await frozen.query('LOCK TABLE bullmq.job, bullmq.wharf_key')
   let answer = await askExport(wharf.root, [{ slug: 'waiting' }])

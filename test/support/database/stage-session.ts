@@ -8,6 +8,7 @@ import {
 } from '../../../src/transfer/structure/create-statements.ts'
 import { fillViews } from '../../../src/transfer/structure/fill-views.ts'
 import type { Query } from '../../../src/transfer/structure/query.ts'
+import { openSession } from '../servers/sessions.ts'
 
 /** A session in which one schema is the whole `search_path`, as exports and imports have it. */
 export interface StageSession {
@@ -23,8 +24,7 @@ export interface StageSession {
 
 /** Opens a session in a new, empty schema. */
 export async function openStage(url: string, schema: string): Promise<StageSession> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
+  const client = await openSession(url)
   const run = async (statements: readonly string[]): Promise<void> => {
     for (const statement of statements) await client.query(statement)
   }

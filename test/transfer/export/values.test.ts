@@ -1,11 +1,12 @@
 import { readFile } from 'node:fs/promises'
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { quoteIdentifier } from '../../../src/database/quoting.ts'
 import { TEXT_FORM_SETTINGS } from '../../../src/database/session-settings.ts'
 import { type ArchivedTable, linesOf, type RowValue, tablesOf } from '../../support/archives/archive-text.ts'
 import { exportOf } from '../../support/archives/import.ts'
+import { openSession } from '../../support/servers/sessions.ts'
 import { createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
@@ -21,8 +22,7 @@ beforeAll(async () => {
   wharf = await startWharf()
   await createProject(wharf, 'edge', await readFile(new URL('../../fixtures/edge-values.sql', import.meta.url), 'utf8'))
   archive = await exportOf(wharf.root, 'edge')
-  session = new pg.Client({ connectionString: wharf.database.url })
-  await session.connect()
+  session = await openSession(wharf.database.url)
   for (const [name, value] of Object.entries({ ...TEXT_FORM_SETTINGS, search_path: '"edge.live"' })) {
     await session.query('SELECT set_config($1, $2, false)', [name, value])
   }

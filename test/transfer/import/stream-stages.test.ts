@@ -63,6 +63,7 @@ let pool: pg.Pool
 beforeAll(async () => {
   database = await createTestDatabase()
   pool = new pg.Pool({ connectionString: database.url, max: 1 })
+  pool.on('error', () => undefined)
 })
 
 afterAll(async () => {

@@ -1,8 +1,8 @@
-import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readStructure, type StageStructure, toLines } from '../../../src/transfer/structure/read-structure.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { openStage, type StageSession } from '../../support/database/stage-session.ts'
+import { withSession } from '../../support/servers/sessions.ts'
 
 /** PostgreSQL quotes it where it identifies an object. */
 const SCHEMA = 'The stage'
@@ -14,11 +14,10 @@ let structure: StageStructure
 beforeAll(async () => {
   database = await createTestDatabase()
   stage = await openStage(database.url, SCHEMA)
-  const client = new pg.Client({ connectionString: database.superuserUrl })
-  await client.connect()
-  for (const name of ['citext', 'cube', 'pg_stat_statements'])
-    await client.query(`CREATE EXTENSION ${name} SCHEMA "${SCHEMA}"`)
-  await client.end()
+  await withSession(database.superuserUrl, async (client) => {
+    for (const name of ['citext', 'cube', 'pg_stat_statements'])
+      await client.query(`CREATE EXTENSION ${name} SCHEMA "${SCHEMA}"`)
+  })
   await stage.run([
     'CREATE TABLE person (name citext, at cube[], UNIQUE (name))',
     'CREATE VIEW shouting AS SELECT upper(name::text)::citext AS name FROM person',

@@ -1,8 +1,8 @@
-import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readStructure, type StageStructure, toLines } from '../../../src/transfer/structure/read-structure.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { openStage, type StageSession } from '../../support/database/stage-session.ts'
+import { withSession } from '../../support/servers/sessions.ts'
 
 let database: TestDatabase
 let stage: StageSession
@@ -46,12 +46,10 @@ afterAll(async () => {
   await database?.drop()
 })
 
-async function asSuperuser(statements: readonly string[]): Promise<void> {
-  const client = new pg.Client({ connectionString: database.superuserUrl })
-  await client.connect()
-  for (const statement of statements) await client.query(statement)
-  await client.end()
-}
+const asSuperuser = (statements: readonly string[]): Promise<void> =>
+  withSession(database.superuserUrl, async (client) => {
+    for (const statement of statements) await client.query(statement)
+  })
 
 const needs = (what: string): string => `needs ${what}, which archives do not describe`
 const hidden = (what: string, renamed: string): string =>
