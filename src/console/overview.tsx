@@ -7,7 +7,7 @@ import { NightStrip } from './night-strip.tsx'
 import { Pager, usePages } from './pages.tsx'
 import { SearchField } from './search-field.tsx'
 import { shown } from './shown.ts'
-import type { Job, Page, ProjectOverview } from './types.ts'
+import type { Job, Me, Page, ProjectOverview } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
 import { Since, Time, toCount, toSize } from './words.tsx'
@@ -27,6 +27,11 @@ export function Overview({ client }: { readonly client: Client }) {
     () => PAUSE_MS,
     true,
   )
+  const { value: me } = useLive(
+    'who looks at the overview',
+    (signal) => client.json<Me>('/me', { signal }),
+    () => undefined,
+  )
   return (
     <>
       <div class="title">
@@ -45,7 +50,7 @@ export function Overview({ client }: { readonly client: Client }) {
       )}
       <div class="projects">
         {value?.items.map((project) => (
-          <ProjectRow key={project.slug} client={client} project={project} />
+          <ProjectRow key={project.slug} client={client} project={project} isRoot={me?.root === true} />
         ))}
       </div>
       <Pager pages={pages} next={value?.next} what="projects" />
@@ -60,9 +65,11 @@ const NAMED = 3
 interface RowProps {
   readonly client: Client
   readonly project: ProjectOverview
+  /** Whether all schedules are seen. */
+  readonly isRoot: boolean
 }
 
-function ProjectRow({ client, project }: RowProps) {
+function ProjectRow({ client, project, isRoot }: RowProps) {
   const { slug, stages, lastArchive, lastProven, overdueSince, nights } = project
   const { isBusy, failure, act } = useAction()
   const exportNow = async (): Promise<void> => {
@@ -72,6 +79,7 @@ function ProjectRow({ client, project }: RowProps) {
   }
   const schedules = project.schedules.toSorted((a, b) => Number(b.enabled) - Number(a.enabled))
   const best = lastProven ?? lastArchive
+  const isUnprotected = isRoot && !overdueSince && !lastArchive && !schedules.some(({ enabled }) => enabled)
   return (
     <section class={overdueSince ? 'project overdue' : 'project'} aria-label={slug}>
       <div>
@@ -102,11 +110,18 @@ function ProjectRow({ client, project }: RowProps) {
             : 'no archive is kept, so nothing can be restored.'}
         </p>
       )}
+      {isUnprotected && (
+        <p class="warning">
+          Not backed up: no archive is kept, and no schedule makes one. <a href="#/schedules/new">New schedule</a>
+        </p>
+      )}
       <div class="protection">
         <NightStrip project={slug} nights={soFar(nights)} />
         <p>
           <LastArchives last={lastArchive} proven={lastProven} />
-          {schedules.length === 0 && <span class="item quiet">in no schedule that this token may see</span>}
+          {schedules.length === 0 && (
+            <span class="item quiet">in no schedule{!isRoot && ' that this token may see'}</span>
+          )}
           {schedules.slice(0, NAMED).map(({ id, name, enabled, nextRunAt }) => (
             <span class="item" key={id}>
               {enabled && 'next run of '}

@@ -223,6 +223,28 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     await wharf.database.query('UPDATE control.schedule SET overdue_since = NULL, max_age_hours = NULL')
   })
 
+  test('a project is loud to the root token where no archive is kept and no schedule makes one', async () => {
+    await createProject(wharf, 'bare')
+    const { token } = await createToken(wharf, 'viewer', 'bare')
+    const bare = console.page.getByRole('region', { name: 'bare' })
+    const warning = bare.getByText('Not backed up: no archive is kept, and no schedule makes one.')
+    await signIn(token)
+    await bare.getByText('in no schedule that this token may see').waitFor()
+    expect(await warning.count()).toBe(0)
+    await console.page.getByRole('button', { name: 'Sign out' }).click()
+
+    await signIn()
+    await warning.waitFor()
+    await bare.getByRole('link', { name: 'New schedule' }).click()
+    await heading('New schedule').waitFor()
+    const { id } = jobOf(await askExport(wharf.root, [{ slug: 'bare' }]))
+    await goTo(`/jobs/${id}`)
+    await console.page.getByText('succeeded').waitFor()
+    await goTo('/')
+    await bare.getByText('in no schedule', { exact: true }).waitFor()
+    expect(await warning.count()).toBe(0)
+  })
+
   test('a view whose answer takes long says that it is being loaded, until it is there', async () => {
     await signIn()
     await heading('shop').waitFor()
