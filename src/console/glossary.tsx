@@ -17,6 +17,7 @@ const WORDS = [
   ['Failed', 'There is no archive, or it could not be proven. The job’s page says why.'],
   ['Skipped', 'There was no run, since the one before had not ended.'],
   ['None', 'No schedule ran that night.'],
+  ['Yet to come', 'A schedule is still to run today.'],
   [
     'Restore',
     'Puts what an archive has in the place of what a project has. What it replaces is kept for a while, and can be put back: the job’s page says until when.',

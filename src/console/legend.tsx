@@ -10,8 +10,8 @@ const OF_RUNS = [
   ['skipped', 'skipped'],
 ] as const
 
-/** A night may have had no run. */
-const OF_NIGHTS = [...OF_RUNS, ['none', 'none']] as const
+/** A night may have had no run, or not yet. */
+const OF_NIGHTS = [...OF_RUNS, ['none', 'none'], ['ahead', 'yet to come']] as const
 
 interface LegendProps {
   readonly of: 'nights' | 'runs'

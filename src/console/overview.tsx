@@ -3,7 +3,7 @@ import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import { Glossary } from './glossary.tsx'
 import { Legend } from './legend.tsx'
-import { NightStrip } from './night-strip.tsx'
+import { type Night, NightStrip } from './night-strip.tsx'
 import { Pager, usePages } from './pages.tsx'
 import { SearchField } from './search-field.tsx'
 import { shown } from './shown.ts'
@@ -44,8 +44,7 @@ export function Overview({ client }: { readonly client: Client }) {
       )}
       {value && value.items.length > 0 && (
         <Legend of="nights">
-          What each of the last thirty nights left, the last one at the end: today, once a schedule has run. Choose one
-          to restore it.
+          What each of the last thirty nights left, today at the end. Choose one to restore it.
         </Legend>
       )}
       <div class="projects">
@@ -70,7 +69,7 @@ interface RowProps {
 }
 
 function ProjectRow({ client, project, isRoot }: RowProps) {
-  const { slug, stages, lastArchive, lastProven, overdueSince, nights } = project
+  const { slug, stages, lastArchive, lastProven, overdueSince } = project
   const { isBusy, failure, act } = useAction()
   const exportNow = async (): Promise<void> => {
     const json = { projects: [{ slug, system: false }] }
@@ -116,7 +115,7 @@ function ProjectRow({ client, project, isRoot }: RowProps) {
         </p>
       )}
       <div class="protection">
-        <NightStrip project={slug} nights={soFar(nights)} />
+        <NightStrip project={slug} nights={soFar(project)} />
         <p>
           <LastArchives last={lastArchive} proven={lastProven} />
           {schedules.length === 0 && (
@@ -151,9 +150,14 @@ function ProjectRow({ client, project, isRoot }: RowProps) {
   )
 }
 
-/** Without today where nothing has run yet: it would look like a night that was missed. */
-const soFar = (nights: ProjectOverview['nights']): ProjectOverview['nights'] =>
-  nights.at(-1)?.outcome === 'none' ? nights.slice(0, -1) : nights
+/** With today as yet to come where a schedule is still to run, by the browser's clock: it would look like a night that was missed. */
+function soFar({ nights, schedules }: ProjectOverview): readonly Night[] {
+  const today = nights.at(-1)
+  if (today?.outcome !== 'none') return nights
+  const end = Date.parse(`${today.date}T24:00`)
+  const isAhead = schedules.some(({ enabled, nextRunAt }) => enabled && nextRunAt && Date.parse(nextRunAt) < end)
+  return isAhead ? [...nights.slice(0, -1), { ...today, outcome: 'ahead' }] : nights
+}
 
 interface ArchivesProps {
   readonly last: ProjectOverview['lastArchive']

@@ -197,6 +197,23 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     await console.page.getByText('succeeded').waitFor()
   })
 
+  test('the strip of a project has thirty nights with their dates, and today is yet to come where a schedule runs later', async () => {
+    await signIn()
+    const nights = console.page.getByRole('region', { name: 'blog' }).getByRole('listitem').locator('[data-label]')
+    await expect.poll(async () => (await nights.allTextContents()).at(-1)).toMatch(/^\w{3} \d+ \w{3,4}: none$/)
+    const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone
+    const { id } = await makeSchedule(wharf.root, 'blog', { cron: '59 23 * * *', timezone })
+    await goTo('/jobs')
+    await goTo('/')
+    await expect.poll(async () => (await nights.allTextContents()).at(-1)).toMatch(/: yet to come$/)
+    expect(await nights.count()).toBe(30)
+    await console.page
+      .getByText(/^\d+ \w+ – \d+ \w+$/)
+      .first()
+      .waitFor()
+    await wharf.root.delete(`/schedules/${id}`)
+  })
+
   test('a night that a schedule has begun stands in the strip of its project, whatever the name of the schedule', async () => {
     await wharf.root.post(`/schedules/${schedule.id}/run`)
     await signIn()

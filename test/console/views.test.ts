@@ -160,6 +160,27 @@ describe.skipIf(!hasChromium)('every view', () => {
     expect(colour).toBe('rgba(0, 0, 0, 0)')
   })
 
+  test('tells nights apart by the shapes of their marks, where all have one colour', async () => {
+    await console.page.emulateMedia({ forcedColors: 'active' })
+    await signIn()
+    const first = console.page.locator('.legend .mark').first()
+    await first.waitFor()
+    const marks = z
+      .array(z.string())
+      .parse(
+        await console.page.evaluate(`[...document.querySelectorAll('.legend .mark')].map((mark) => mark.className)`),
+      )
+    const pictures = new Map<string, string>()
+    for (const mark of marks) {
+      // All in one place, so that nothing but their shapes can differ.
+      await console.page.evaluate(`document.querySelector('.legend .mark').className = '${mark}'`)
+      const picture = (await first.screenshot()).toString('base64')
+      expect(pictures.get(picture), `${mark} looks like`).toBeUndefined()
+      pictures.set(picture, mark)
+    }
+    expect(marks).toHaveLength(8)
+  })
+
   test('is reached by the keyboard alone', async () => {
     await signIn()
     await heading('shop').waitFor()
