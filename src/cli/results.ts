@@ -69,14 +69,6 @@ const verified = z.object({
   ),
 })
 
-const status = statusSchema.extend({
-  schedules: z.array(
-    z.object({
-      ...{ name: text, enabled: z.boolean(), nextRunAt: timeText.nullable(), last: text.nullable() },
-      ...{ lastSuccessAt: timeText.nullable(), lastProvenAt: timeText.nullable() },
-    }),
-  ),
-})
 const recovered = z.object({
   ...{ backup: text, madeAt: timeText },
   projects: z.array(
@@ -95,7 +87,7 @@ const startedJob = shownJob.pick({ id: true, kind: true, status: true }).extend(
 /** What each command prints with `--json`, by its name. `docs/command-line.schema.json` is made from it. */
 export const RESULTS: Readonly<Record<string, z.ZodType>> = {
   doctor: doctorSchema,
-  status,
+  status: statusSchema,
   backup: z.object({ backup: text, store: text, madeAt: timeText, bytes: count, removed: texts }),
   recover: recovered,
   'data:export': z.union([exported, exportedByJob]),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { count, timeText } from './fields.ts'
+import { count, id, timeText } from './fields.ts'
 
 /** How an installation does, as `wharf status` has it. */
 export const statusSchema = z
@@ -27,6 +27,14 @@ export const statusSchema = z
       running: count,
       failed: count.meta({ description: 'In the last 24 hours.' }),
     }),
+    schedules: z.array(
+      z.object({
+        ...{ id, name: z.string(), enabled: z.boolean(), nextRunAt: timeText.nullable() },
+        last: z.string().nullable().meta({ description: 'How the last run ended, or goes on; null before the first.' }),
+        lastSuccessAt: timeText.nullable(),
+        lastProvenAt: timeText.nullable().meta({ description: 'When an archive was last restored, and was the same.' }),
+      }),
+    ),
     storage: z.object({ location: z.string(), archives: count, bytes: count, damaged: count }),
     backup: z.object({ enabled: z.boolean(), lastAt: timeText.nullable() }).meta({ description: 'Of Wharf itself.' }),
     problems: z.array(z.string()).meta({ description: 'What somebody should look at, in sentences.' }),

@@ -11,6 +11,7 @@ import { checkRedis } from './check-redis.ts'
 
 /** A schedule, and how its runs went. Times are ISO 8601. */
 export interface ScheduleStatus {
+  readonly id: string
   readonly name: string
   readonly enabled: boolean
   readonly nextRunAt: string | null
@@ -130,6 +131,7 @@ async function readSchedules({ prisma }: Database): Promise<readonly ScheduleSta
     rows.map(({ id }) => id),
   )
   return rows.map(({ id, name, enabled, nextRunAt }) => ({
+    id,
     name,
     enabled,
     nextRunAt: toTime(nextRunAt),

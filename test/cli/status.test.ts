@@ -6,6 +6,7 @@ import { createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf
+let id: string
 
 beforeAll(async () => {
   wharf = await startWharf()
@@ -14,7 +15,7 @@ beforeAll(async () => {
     `INSERT INTO control.process (parts, host, pid, version, seen_at) VALUES ('{worker}', 'other', 1, '1.2.3', 'infinity')`,
   )
   await createProject(wharf, 'shop')
-  await makeSchedule(wharf.root, 'shop', { name: 'nightly' })
+  id = (await makeSchedule(wharf.root, 'shop', { name: 'nightly' })).id
 })
 afterAll(() => wharf?.close())
 
@@ -49,7 +50,7 @@ test('programs get the same as JSON', async () => {
     ]),
     queue: { kind: 'postgresql', fault: null },
     jobs: { waiting: 0, oldestWaitingSeconds: 0, running: 0, failed: 0 },
-    schedules: [{ name: 'nightly', enabled: true, last: null, lastSuccessAt: null, lastProvenAt: null }],
+    schedules: [{ id, name: 'nightly', enabled: true, last: null, lastSuccessAt: null, lastProvenAt: null }],
     storage: { archives: 0, bytes: 0, damaged: 0 },
     backup: { enabled: false, lastAt: null },
     problems: [],

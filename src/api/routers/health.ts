@@ -16,7 +16,7 @@ const status = route('GET /status', {
   summary:
     'How the installation does: processes, queue, jobs, archives, and what somebody should look at; for the root token',
   access: { by: 'root' },
-  answers: { 200: json(statusSchema, 'What `wharf status` says, schedules aside.') },
+  answers: { 200: json(statusSchema, 'What `wharf status` says.') },
 })
 
 const doctor = route('GET /doctor', {
@@ -57,12 +57,15 @@ export function healthRoutes({
   }
   return [
     status.handle<Caller>(async () => {
-      const { schedules: _, processes, ...same } = await readStatus(control, config, version)
+      const { schedules, processes, ...same } = await readStatus(control, config, version)
       const shown = processes.map(({ parts, host, pid, version: own, startedAt }) => ({
         ...{ parts: [...parts], host, pid, startedAt },
         version: own,
       }))
-      return { status: 200, body: { ...same, processes: shown, problems: [...same.problems] } }
+      return {
+        status: 200,
+        body: { ...same, schedules: [...schedules], processes: shown, problems: [...same.problems] },
+      }
     }),
     doctor.handle<Caller>(async () => {
       const checks = await look()

@@ -1,6 +1,6 @@
 /*
  * Made from /openapi.json by openapi-typescript: npx vitest run test/client/generated.test.ts -u
- * SHA-256: b069b9d088a7240575e675bab03c0fe01772a5472b75c0e6b41b34341091f13c
+ * SHA-256: 8457c96f2bad605347cc870e94c50940fabf8815ef9fc98d5a467319a8b97d0e
  */
 export interface paths {
     readonly "/overview": {
@@ -1452,6 +1452,18 @@ export interface components {
                 /** @description In the last 24 hours. */
                 readonly failed: number;
             };
+            readonly schedules: readonly {
+                /** Format: uuid */
+                readonly id: string;
+                readonly name: string;
+                readonly enabled: boolean;
+                readonly nextRunAt: string | null;
+                /** @description How the last run ended, or goes on; null before the first. */
+                readonly last: string | null;
+                readonly lastSuccessAt: string | null;
+                /** @description When an archive was last restored, and was the same. */
+                readonly lastProvenAt: string | null;
+            }[];
             readonly storage: {
                 readonly location: string;
                 readonly archives: number;
@@ -2586,7 +2598,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description What `wharf status` says, schedules aside. */
+            /** @description What `wharf status` says. */
             readonly 200: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
