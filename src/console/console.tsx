@@ -34,7 +34,7 @@ export interface ConsoleProps {
 
 /** All that is behind the sign-in. */
 export function Console({ session, signOut }: ConsoleProps) {
-  const path = useHash()
+  const { path, visit } = useHash()
   // Once for a token: `signOut` is new with each drawing, and does the same.
   const client = useMemo(() => createClient(session, () => signOut('The token is not valid any more.')), [session])
   useEffect(() => watchSession(session, () => signOut('Signed out in another tab.')), [session])
@@ -55,13 +55,13 @@ export function Console({ session, signOut }: ConsoleProps) {
   // Before the page itself, which may say more.
   useLayoutEffect(() => {
     document.title = `${VIEWS.find(([each]) => each === view.name)?.[2]} · Wharf`
-  }, [path])
+  }, [visit])
   useEffect(() => {
     // Where a page begins, as a browser has it: the keyboard and screen readers go on from there.
     if (!isFirst.current) main.current?.focus({ preventScroll: true })
     scrollTo(0, 0)
     isFirst.current = false
-  }, [path])
+  }, [visit])
   return (
     <>
       <header>
@@ -83,7 +83,7 @@ export function Console({ session, signOut }: ConsoleProps) {
           <Failure text="Wharf does not answer. This page tries again by itself." />
         </div>
       )}
-      <main key={path} ref={main} tabIndex={-1}>
+      <main key={visit} ref={main} tabIndex={-1}>
         <Readings.Provider value={reading}>{view.draw(client, ...parts)}</Readings.Provider>
         <Loading isLoading={isEmpty && !isLost} />
       </main>
@@ -121,7 +121,7 @@ const DRAWN: Readonly<Record<PathName, View>> = {
     name: 'overview',
     draw: (client, jobId = '', project = '') => <Restore client={client} jobId={jobId} project={project} />,
   },
-  jobs: { name: 'jobs', draw: (client) => <Jobs client={client} /> },
+  jobs: { name: 'jobs', draw: (client, asked = '') => <Jobs client={client} asked={asked} /> },
   job: { name: 'jobs', draw: (client, id = '') => <JobView client={client} id={id} /> },
   schedules: { name: 'schedules', draw: (client) => <Schedules client={client} /> },
   newSchedule: { name: 'schedules', draw: (client) => <ScheduleForm client={client} /> },
@@ -159,15 +159,16 @@ function decoded(text: string): string {
   }
 }
 
-function useHash(): string {
+/** What the address names, and how many were opened before: a view that writes its own address stays open. */
+function useHash(): { readonly path: string; readonly visit: number } {
   const read = (): string => location.hash.slice(1) || '/'
-  const [path, setPath] = useState(read)
+  const [at, setAt] = useState(() => ({ path: read(), visit: 0 }))
   useEffect(() => {
-    const onChange = (): void => setPath(read())
+    const onChange = (): void => setAt(({ visit }) => ({ path: read(), visit: visit + 1 }))
     addEventListener('hashchange', onChange)
     // It may have changed since this was drawn.
-    onChange()
+    if (read() !== at.path) onChange()
     return () => removeEventListener('hashchange', onChange)
   }, [])
-  return path
+  return at
 }

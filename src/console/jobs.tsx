@@ -1,8 +1,9 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import { followJobs } from './follow-jobs.ts'
 import { Pager, usePages } from './pages.tsx'
+import { type JobFilter, jobsPath } from './paths.ts'
 import { Progress } from './progress.tsx'
 import { SearchField } from './search-field.tsx'
 import type { Job, JobResult, Page } from './types.ts'
@@ -17,12 +18,25 @@ const KINDS = ['export', 'import', 'transfer'] as const
 
 const SLUG = /^[a-z][a-z0-9_-]{0,62}$/
 
-/** The jobs that the token may see, the newest first. */
-export function Jobs({ client }: { readonly client: Client }) {
-  const [project, setProject] = useState('')
-  const [status, setStatus] = useState('')
-  const [kind, setKind] = useState('')
-  const pages = usePages(`${project} ${status} ${kind}`)
+/** What an address asks for: addresses are typed, too. */
+function filterOf(asked: string): Required<JobFilter> {
+  const query = new URLSearchParams(asked)
+  const oneOf = (name: string, known: readonly string[]): string => known.find((each) => each === query.get(name)) ?? ''
+  return { project: query.get('project') ?? '', status: oneOf('status', STATUSES), kind: oneOf('kind', KINDS) }
+}
+
+/**
+ * The jobs that the token may see, the newest first.
+ *
+ * @param asked what they are filtered by at first, as it stands in the address.
+ */
+export function Jobs({ client, asked }: { readonly client: Client; readonly asked: string }) {
+  const [{ project, status, kind }, setFilter] = useState(() => filterOf(asked))
+  const set = (changed: JobFilter): void => setFilter((before) => ({ ...before, ...changed }))
+  const address = jobsPath({ project, status, kind })
+  // So that who comes back to the list, or loads the page again, finds it as it was.
+  useEffect(() => history.replaceState(null, '', address), [address])
+  const pages = usePages(address)
   // A name that no project can have is none's, and would be refused.
   const isName = project === '' || SLUG.test(project)
   const filter = Object.entries({ project, status, kind }).filter(([, text]) => text !== '')
@@ -40,7 +54,7 @@ export function Jobs({ client }: { readonly client: Client }) {
     <>
       <div class="title">
         <h1>Jobs</h1>
-        <select aria-label="Kind" value={kind} onChange={(event) => setKind(event.currentTarget.value)}>
+        <select aria-label="Kind" value={kind} onChange={(event) => set({ kind: event.currentTarget.value })}>
           <option value="">any kind</option>
           {KINDS.map((each) => (
             <option key={each} value={each}>
@@ -48,7 +62,7 @@ export function Jobs({ client }: { readonly client: Client }) {
             </option>
           ))}
         </select>
-        <select aria-label="Status" value={status} onChange={(event) => setStatus(event.currentTarget.value)}>
+        <select aria-label="Status" value={status} onChange={(event) => set({ status: event.currentTarget.value })}>
           <option value="">any status</option>
           {STATUSES.map((each) => (
             <option key={each} value={each}>
@@ -56,7 +70,7 @@ export function Jobs({ client }: { readonly client: Client }) {
             </option>
           ))}
         </select>
-        <SearchField label="Of project" value={project} onChange={setProject} />
+        <SearchField label="Of project" value={project} onChange={(text) => set({ project: text })} />
       </div>
       <Failure text={failure} />
       {value?.items.length === 0 && <p>{isFiltered ? 'No job is like that.' : 'There is no job yet.'}</p>}

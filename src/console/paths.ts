@@ -1,7 +1,7 @@
 /** Each view by its path, as it stands after `#`; what is in parentheses are the parts of the path. The first that matches counts. */
 export const PATHS = {
   job: /^\/jobs\/([\w-]+)$/,
-  jobs: /^\/jobs/,
+  jobs: /^\/jobs[^?]*\??(.*)$/,
   restore: /^\/restore\/([\w-]+)\/([\w-]+)$/,
   newSchedule: /^\/schedules\/new$/,
   schedule: /^\/schedules\/([\w-]+)$/,
@@ -18,6 +18,19 @@ export const PATHS = {
   notifications: /^\/notifications$/,
   server: /^\/server$/,
 } as const satisfies Readonly<Record<string, RegExp>>
+
+/** What jobs are listed by. */
+export interface JobFilter {
+  readonly project?: string
+  readonly status?: string
+  readonly kind?: string
+}
+
+/** Where the jobs are listed that a filter lets through: `#/jobs?status=failed`. */
+export function jobsPath(filter: JobFilter): string {
+  const asked = Object.entries(filter).filter(([, text]) => text !== '')
+  return `#/jobs${asked.length > 0 ? '?' : ''}${new URLSearchParams(asked)}`
+}
 
 /** The overview is what any other path shows: addresses are typed, too. */
 export type PathName = keyof typeof PATHS | 'overview'

@@ -24,6 +24,10 @@ export function QueueFacts({ client }: { readonly client: Client }) {
       <Failure text={failure} />
       {value && (
         <>
+          <p class="quiet">
+            What tells workers which jobs there are, not the jobs themselves: one that has ended or failed has no entry
+            any more.
+          </p>
           <Kinds kinds={value.kinds} />
           {value.entries.length === 0 ? <p>The queue is empty.</p> : <Entries entries={value.entries} />}
         </>
@@ -39,7 +43,7 @@ const Kinds = ({ kinds }: Pick<Queue, 'kinds'>) => (
 type Kind = Queue['kinds'][number]
 
 const KIND_COLUMNS: readonly Column<Kind>[] = [
-  { title: 'Jobs', draw: ({ kind }) => `${kind}s` },
+  { title: 'Entries for', draw: ({ kind }) => `${kind}s` },
   { title: 'Active', isNumber: true, draw: ({ active }) => toCount(active) },
   { title: 'Waiting', isNumber: true, draw: ({ waiting }) => toCount(waiting) },
   { title: 'Delayed', isNumber: true, draw: ({ delayed }) => toCount(delayed) },

@@ -1,7 +1,7 @@
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import { shown } from './shown.ts'
-import type { Page, Schedule } from './types.ts'
+import type { Page, Run, Schedule } from './types.ts'
 import { useLive } from './use-live.ts'
 import { projectsOf, Since, Time } from './words.tsx'
 
@@ -38,12 +38,7 @@ export function Schedules({ client }: { readonly client: Client }) {
             <dt>Last run</dt>
             <dd>
               <Time at={schedule.lastRun?.dueAt} />
-              {schedule.lastRun && (
-                <span class={`status ${schedule.lastRun.status}`}>
-                  {', '}
-                  {schedule.lastRun.status}
-                </span>
-              )}
+              {schedule.lastRun && <LastOutcome run={schedule.lastRun} />}
             </dd>
             {schedule.verify && (
               <>
@@ -57,6 +52,17 @@ export function Schedules({ client }: { readonly client: Client }) {
           <Overdue schedule={schedule} />
         </article>
       ))}
+    </>
+  )
+}
+
+/** How the last run went, and why it failed; leads to its job, where that is there. */
+function LastOutcome({ run: { jobId, status, error } }: { readonly run: Run }) {
+  const word = <span class={`status ${status}`}>{status}</span>
+  return (
+    <>
+      , {jobId && status !== 'removed' ? <a href={`#/jobs/${jobId}`}>{word}</a> : word}
+      {error && shown(`: ${error.detail}`)}
     </>
   )
 }

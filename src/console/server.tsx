@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import { AttachedDatabases } from './attached.tsx'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
+import { jobsPath } from './paths.ts'
 import { QueueFacts } from './queue.tsx'
 import { shown } from './shown.ts'
 import { type Column, Table } from './table.tsx'
@@ -31,7 +32,8 @@ export function Server({ client }: { readonly client: Client }) {
 }
 
 function Facts({ status }: { readonly status: Status }) {
-  const { version, database, processes, queue, jobs, storage, backup, problems } = status
+  const { version, database, processes, queue, jobs, schedules, storage, backup, problems } = status
+  const failing = schedules.filter(({ enabled, last }) => enabled && last === 'failed')
   return (
     <>
       {problems.map((problem) => (
@@ -45,6 +47,16 @@ function Facts({ status }: { readonly status: Status }) {
           of <a href="/docs/command-line">the command line</a>.
         </p>
       )}
+      {failing.length > 0 && (
+        <p>
+          Schedules whose last run failed:{' '}
+          {failing.map(({ id, name }) => (
+            <a class="item" key={id} href={`#/schedules/${id}`}>
+              {shown(name)}
+            </a>
+          ))}
+        </p>
+      )}
       {problems.length === 0 && <p class="status succeeded">Nothing needs anybody’s attention.</p>}
       <dl>
         <dt>Wharf</dt>
@@ -55,10 +67,13 @@ function Facts({ status }: { readonly status: Status }) {
           {toCounted(database.projects, 'project')}
         </dd>
         <dt>Queue</dt>
+        <dd>{queue.kind === 'redis' ? 'Redis' : 'PostgreSQL'}</dd>
+        <dt>Jobs</dt>
         <dd>
-          {queue.kind === 'redis' ? 'Redis' : 'PostgreSQL'}: <a href="#/jobs">{toCount(jobs.waiting)} waiting</a>
-          {jobs.waiting > 0 && ` (the oldest for ${inUnits(jobs.oldestWaitingSeconds)})`}, {toCount(jobs.running)}{' '}
-          running, {toCount(jobs.failed)} failed within a day
+          <a href={jobsPath({ status: 'queued' })}>{toCount(jobs.waiting)} waiting</a>
+          {jobs.waiting > 0 && ` (the oldest for ${inUnits(jobs.oldestWaitingSeconds)})`},{' '}
+          <a href={jobsPath({ status: 'running' })}>{toCount(jobs.running)} running</a>,{' '}
+          <a href={jobsPath({ status: 'failed' })}>{toCount(jobs.failed)} failed within a day</a>
         </dd>
         <dt>Archives</dt>
         <dd>

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { cronInWords, fromCron, toCron } from '../../src/console/timing.ts'
 import { HOSTILE, hasChromium, openConsole } from '../support/console/console-page.ts'
-import { makeSchedule } from '../support/jobs/schedules.ts'
+import { makeSchedule, untilSettled } from '../support/jobs/schedules.ts'
 import { createProject } from '../support/service/projects.ts'
 import { createToken } from '../support/service/tokens.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
@@ -93,6 +93,54 @@ describe.skipIf(!hasChromium)('who looks after schedules in a browser', () => {
       /^the events of stage "live" of project "shop" (were not restored|are not the same: .*)$/,
     )
     await assertAccessible('a failed proof')
+  })
+
+  test('is led from the server to what failed: the schedule, its job, and all jobs that did', async () => {
+    await createProject(wharf, 'other', 'CREATE TABLE item (name text); INSERT INTO item VALUES (1)')
+    const request = { source: { project: 'shop' }, target: { project: 'other' } }
+    const schedule = await makeSchedule(wharf.root, 'shop', { name: 'misfit', kind: 'transfer', request })
+    await wharf.root.post(`/schedules/${schedule.id}/run`)
+    await untilSettled(wharf, schedule)
+    await signIn()
+    await goTo('/server')
+    await console.page.getByRole('link', { name: 'misfit' }).click()
+    await heading('misfit').waitFor()
+
+    await goTo('/schedules')
+    const listed = console.page.getByRole('article', { name: 'misfit' })
+    await listed.getByText(/, failed: .*does not fit/).waitFor()
+    await assertAccessible('a schedule that failed')
+    await listed.getByRole('link', { name: 'failed' }).click()
+    await heading('transfer of shop to other').waitFor()
+
+    await goTo('/server')
+    await console.page.getByText('not the jobs themselves').waitFor()
+    await assertAccessible('server')
+    await console.page.getByRole('link', { name: /^\d+ failed within a day$/ }).click()
+    await console.page.getByRole('link', { name: 'transfer of shop to other' }).waitFor()
+    expect(await field('Status').inputValue()).toBe('failed')
+    const statuses = await console.page.locator('.jobs .status').allTextContents()
+    expect(new Set(statuses)).toEqual(new Set(['failed']))
+  })
+
+  test('finds the list of jobs filtered as it was, once it is left and loaded again, until it is opened anew', async () => {
+    await signIn()
+    await goTo('/jobs?status=succeeded&kind=nonsense')
+    await console.page.getByRole('link', { name: 'export of shop' }).first().waitFor()
+    await field('Kind').focus()
+    await field('Kind').selectOption('exports')
+    await expect.poll(() => console.page.url()).toMatch(/#\/jobs\?status=succeeded&kind=export$/)
+    expect(await console.page.evaluate('document.activeElement?.ariaLabel')).toBe('Kind')
+    await console.page.getByRole('link', { name: 'export of shop' }).first().click()
+    await heading('export of shop').waitFor()
+    await console.page.goBack()
+    await heading('Jobs').waitFor()
+    await console.page.reload()
+    await heading('Jobs').waitFor()
+    expect([await field('Status').inputValue(), await field('Kind').inputValue()]).toEqual(['succeeded', 'export'])
+    await console.page.getByRole('link', { name: 'Jobs', exact: true }).click()
+    await expect.poll(() => field('Status').inputValue()).toBe('')
+    expect(console.page.url()).toMatch(/#\/jobs$/)
   })
 
   test('changes, pauses and resumes one', async () => {
