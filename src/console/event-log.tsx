@@ -4,9 +4,10 @@ import { type Cell, parseExactly, toText } from './exact-json.ts'
 import { Failure } from './failure.tsx'
 import { Pager, usePages } from './pages.tsx'
 import { shown } from './shown.ts'
+import { useTokenNames } from './token-names.ts'
 import type { Kept, LogEvent, Page } from './types.ts'
 import { useLive } from './use-live.ts'
-import { Time, toCount, toRows } from './words.tsx'
+import { browserZone, inShort, Time, toCount, toRows } from './words.tsx'
 
 const PAUSE_MS = 1_000
 
@@ -31,6 +32,8 @@ export function EventLog({ client, project, stage }: LogProps) {
     () => (pages.after === '' ? PAUSE_MS : undefined),
     true,
   )
+  const tokenIds = new Set(value?.items.flatMap(({ tokenId }) => tokenId ?? []))
+  const names = useTokenNames(client, [...tokenIds].toSorted())
   return (
     <>
       <h1>Event log</h1>
@@ -41,10 +44,16 @@ export function EventLog({ client, project, stage }: LogProps) {
       </p>
       <Failure text={failure} />
       {value?.items.length === 0 && <p>Nothing happened yet.</p>}
+      {value && value.items.length > 0 && <p class="quiet">Times are those of {browserZone()}.</p>}
       <ol class="log">
         {value?.items.map((event) => (
           <li key={event.id}>
-            <EventLine event={event} path={`${project}/${stage}`} isUndo={event.id === value.undoId} />
+            <EventLine
+              event={event}
+              path={`${project}/${stage}`}
+              isUndo={event.id === value.undoId}
+              by={byWhom(event, names)}
+            />
           </li>
         ))}
       </ol>
@@ -103,25 +112,37 @@ function EventWords({ event: { kind, rowCount }, isUndo, table }: WordsProps) {
   }
   return (
     <>
-      <strong>{isUndo ? 'undo of an import' : WORDS[kind]}</strong> {table}
+      <strong>{isUndo ? 'undo of an import' : WORDS[kind]}</strong>
+      {table && <> {table}</>}
       {rowCount > 0 && `, ${toRows(rowCount)}`}
     </>
   )
+}
+
+/** With which token it was done, as far as that is known: not of what came with the archive of another server. */
+function byWhom({ tokenId, importedAt }: LogEvent, names: ReadonlyMap<string, string>): string | undefined {
+  if (tokenId !== null) return shown(names.get(tokenId) ?? `the token ${tokenId.slice(0, 8)}`)
+  return importedAt === null ? 'the root token or SQL' : undefined
 }
 
 interface LineProps {
   readonly event: LogEvent
   readonly path: string
   readonly isUndo: boolean
+  readonly by: string | undefined
 }
 
-function EventLine({ event, path, isUndo }: LineProps) {
-  const { table, rowCount, rows, occurredAt, importedAt } = event
+function EventLine({ event, path, isUndo, by }: LineProps) {
+  const { kind, table, rowCount, rows, occurredAt, importedAt } = event
   const link = table !== null && <a href={`#/data/${path}/${encodeURIComponent(table)}`}>{shown(table)}</a>
   const head = (
     <>
-      <Time at={occurredAt} /> {/* What opens something has no link in it. */}
+      <span class="quiet">
+        {inShort(occurredAt)}, <Time at={occurredAt} />
+      </span>{' '}
+      {/* What opens something has no link in it. */}
       <EventWords event={event} isUndo={isUndo} table={rows.length === 0 ? link : table !== null && shown(table)} />
+      {by !== undefined && `, by ${by}`}
       {importedAt && (
         <>
           , came with an archive <Time at={importedAt} />
@@ -129,6 +150,13 @@ function EventLine({ event, path, isUndo }: LineProps) {
       )}
     </>
   )
+  if (kind === 'structure') {
+    return (
+      <>
+        {head}: <a href={`#/data/${path}`}>the tables as they are now</a>
+      </>
+    )
+  }
   if (rows.length === 0) return head
   return (
     <details>

@@ -79,6 +79,29 @@ describe.skipIf(!hasChromium)('who looks at rows in a browser', () => {
     await expect.poll(cells).toHaveLength(22)
   })
 
+  test('sees of each event when it was and by whom, and where tables changed, the tables', async () => {
+    const ann = await createToken(wharf, 'admin', 'shop', { name: 'Ann' })
+    await ann.client.post('/content/shop/live/note_10', { json: { body: 'of Ann' } })
+    const { client } = await createToken(wharf, 'editor', 'shop')
+    await client.post('/content/shop/live/note_10', { json: { body: 'of another' } })
+    const events = console.page.getByRole('listitem')
+    const time = '\\w{3} \\d+ \\w+,? \\d\\d:\\d\\d, .+ (ago|now)'
+    await signIn()
+    await goTo('/log/shop/live')
+    await events.filter({ hasText: new RegExp(`^${time} 1 row added to note_10, by editor of shop`) }).waitFor()
+    await events.filter({ hasText: new RegExp(`^${time} 1 row added to note_10, by Ann`) }).waitFor()
+    const changed = new RegExp(`^${time} structure changed, by the root token or SQL: `)
+    await assertAccessible('event log')
+    await events.filter({ hasText: changed }).first().getByRole('link', { name: 'the tables as they are now' }).click()
+    await heading('note_10').waitFor()
+    await goTo('/')
+    await console.page.getByRole('button', { name: 'Sign out' }).click()
+    await signIn(ann.token)
+    await goTo('/log/shop/live')
+    await events.filter({ hasText: /note_10, by the token [0-9a-f]{8}/ }).waitFor()
+    await events.filter({ hasText: /note_10, by Ann/ }).waitFor()
+  })
+
   test('is told what is wrong with a filter, and what the token may not read', async () => {
     await signIn()
     await goTo('/data/shop/live/artist')
