@@ -11,6 +11,9 @@ import { inNaturalOrder, toRows } from './words.tsx'
 
 const PAUSE_MS = 15_000
 
+/** More tables than this are folded: a hundred would be twelve screens, or on a phone thirty. */
+const UNFOLDED = 12
+
 /** The stages that the token knows of. */
 export function Data({ client }: { readonly client: Client }) {
   const [search, setSearch] = useState('')
@@ -93,25 +96,53 @@ export function StageData({ client, project, stage }: StageProps) {
       {tables && <SchemaPicture path={path} tables={tables} />}
       <div class="tables">
         {tables?.map((table) => (
-          <TableCard key={table.name} path={path} table={table} />
+          <TableCard key={table.name} path={path} table={table} isFolded={tables.length > UNFOLDED} />
         ))}
       </div>
     </>
   )
 }
 
-function TableCard({ path, table }: { readonly path: string; readonly table: TableOverview }) {
-  const { name, kind, comment, columns, primaryKey, relations, rows } = table
-  const referring = relations.filter((relation) => relation.kind === 'to one')
+interface TableProps {
+  readonly path: string
+  readonly table: TableOverview
+}
+
+function TableCard({ isFolded, path, table }: TableProps & { readonly isFolded: boolean }) {
+  const { name, kind, rows } = table
+  const href = `#/data/${path}/${encodeURIComponent(name)}`
+  const size = rows.count === null ? kind : `${kind}, ${rows.exact ? '' : 'about '}${toRows(rows.count)}`
+  if (isFolded) {
+    return (
+      <section class="card folded" aria-label={name}>
+        <details>
+          <summary>
+            <h2>{shown(name)}</h2> <span class="quiet">{size}</span>
+          </summary>
+          <TableFacts path={path} table={table} />
+        </details>
+        {/* What opens something has no link in it. */}
+        <a href={href} aria-label={`Rows of ${shown(name)}`}>
+          Rows
+        </a>
+      </section>
+    )
+  }
   return (
     <section class="card" aria-label={name}>
       <h2>
-        <a href={`#/data/${path}/${encodeURIComponent(name)}`}>{shown(name)}</a>
+        <a href={href}>{shown(name)}</a>
       </h2>
-      <p class="quiet">
-        {kind}
-        {rows.count !== null && `, ${rows.exact ? '' : 'about '}${toRows(rows.count)}`}
-      </p>
+      <p class="quiet">{size}</p>
+      <TableFacts path={path} table={table} />
+    </section>
+  )
+}
+
+function TableFacts({ path, table: { comment, columns, primaryKey, relations } }: TableProps) {
+  const referring = relations.filter((relation) => relation.kind === 'to one')
+  return (
+    <>
       {comment && <p>{shown(comment)}</p>}
       <dl>
         {columns.map((column) => (
@@ -124,7 +155,7 @@ function TableCard({ path, table }: { readonly path: string; readonly table: Tab
           {shown(foreignColumns.join(', '))})
         </p>
       ))}
-    </section>
+    </>
   )
 }
 
@@ -143,10 +174,8 @@ function ColumnFacts({ column: { name, type, nullable, generated, comment }, isK
   return (
     <>
       <dt>{shown(name)}</dt>
-      <dd>
-        {facts.join(', ')}
-        {comment && <div class="quiet">{shown(comment)}</div>}
-      </dd>
+      <dd>{facts.join(', ')}</dd>
+      {comment && <dd class="comment quiet">{shown(comment)}</dd>}
     </>
   )
 }

@@ -98,8 +98,8 @@ describe.skipIf(!hasChromium)('who looks at rows in a browser', () => {
     await console.page.getByRole('button', { name: 'Sign out' }).click()
     await signIn(ann.token)
     await goTo('/log/shop/live')
-    await events.filter({ hasText: /note_10, by the token [0-9a-f]{8}/ }).waitFor()
     await events.filter({ hasText: /note_10, by Ann/ }).waitFor()
+    await events.filter({ hasText: /note_10, by the token [0-9a-f]{8}/ }).waitFor()
   })
 
   test('is told what is wrong with a filter, and what the token may not read', async () => {

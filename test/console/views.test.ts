@@ -181,6 +181,25 @@ describe.skipIf(!hasChromium)('every view', () => {
     expect(marks).toHaveLength(8)
   })
 
+  test('of many tables folds them, with their rows within reach, until a search leaves few', async () => {
+    await signIn()
+    await openNamed('stage of a hundred tables')
+    expect(await console.page.evaluate('document.documentElement.scrollHeight')).toBeLessThan(3_000)
+    const table = console.page.getByRole('region', { name: 'table_7', exact: true })
+    const column = table.getByText('timestamp with time zone')
+    expect(await column.isVisible()).toBe(false)
+    await table.locator('summary').press('Enter')
+    await column.waitFor()
+    await table.locator('summary').press('Enter')
+    await column.waitFor({ state: 'hidden' })
+    await console.page.keyboard.press('Tab')
+    expect(await console.page.evaluate('document.activeElement.ariaLabel')).toBe('Rows of table_7')
+    await console.page.getByLabel('Search tables').fill('table_7')
+    await column.waitFor()
+    await table.getByRole('link', { name: 'table_7', exact: true }).click()
+    await console.page.getByText('There are no rows').waitFor()
+  })
+
   test('is reached by the keyboard alone', async () => {
     await signIn()
     await heading('shop').waitFor()
