@@ -66,6 +66,10 @@ const examinedStage = z.object({
     [],
   ),
   undoable,
+  undoHours: added(
+    count.meta({ description: 'For how many hours what would be replaced is kept; 0 where it is not.' }),
+    0,
+  ),
   leftOut,
   notReplaced,
   tables: z.array(examinedTable),

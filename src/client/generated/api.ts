@@ -1,6 +1,6 @@
 /*
  * Made from /openapi.json by openapi-typescript: npx vitest run test/client/generated.test.ts -u
- * SHA-256: 8457c96f2bad605347cc870e94c50940fabf8815ef9fc98d5a467319a8b97d0e
+ * SHA-256: 858c25a79a334c8dd499af56c31ddc8272250dd48274fcf3a0e7a8a59dbd741d
  */
 export interface paths {
     readonly "/overview": {
@@ -3257,6 +3257,8 @@ export interface operations {
                                 readonly reasonsInPlace: readonly string[];
                                 /** @description Whether what is replaced is kept, so that `undo` can bring it back. It is not where the stage is loaded in place, or where the operator has turned that off. */
                                 readonly undoable: boolean;
+                                /** @description For how many hours what would be replaced is kept; 0 where it is not. */
+                                readonly undoHours: number;
                                 /** @description Rights and policies of the archive that the stage does not get, for instance since their role does not exist there. */
                                 readonly leftOut: readonly {
                                     /** @enum {string} */
@@ -3658,6 +3660,8 @@ export interface operations {
                                 readonly reasonsInPlace: readonly string[];
                                 /** @description Whether what is replaced is kept, so that `undo` can bring it back. It is not where the stage is loaded in place, or where the operator has turned that off. */
                                 readonly undoable: boolean;
+                                /** @description For how many hours what would be replaced is kept; 0 where it is not. */
+                                readonly undoHours: number;
                                 /** @description Rights and policies of the archive that the stage does not get, for instance since their role does not exist there. */
                                 readonly leftOut: readonly {
                                     /** @enum {string} */
@@ -5867,6 +5871,8 @@ export interface operations {
                                 readonly reasonsInPlace: readonly string[];
                                 /** @description Whether what is replaced is kept, so that `undo` can bring it back. It is not where the stage is loaded in place, or where the operator has turned that off. */
                                 readonly undoable: boolean;
+                                /** @description For how many hours what would be replaced is kept; 0 where it is not. */
+                                readonly undoHours: number;
                                 /** @description Rights and policies of the archive that the stage does not get, for instance since their role does not exist there. */
                                 readonly leftOut: readonly {
                                     /** @enum {string} */

@@ -14,11 +14,13 @@ export async function toExaminedStage(
   target: TargetStage,
   stages: readonly TargetStage[],
 ) {
+  const undoable = isUndoable(target, { undoHours, stages })
   return {
     slug: target.stage.slug,
     mode: target.mode,
     reasonsInPlace: [...target.reasonsInPlace],
-    undoable: isUndoable(target, { undoHours, stages }),
+    undoable,
+    undoHours: undoable ? undoHours : 0,
     leftOut: [...target.leftOut],
     notReplaced: notReplacedOf(target),
     tables: target.archived.tables.map(({ name, rows }) => ({

@@ -116,7 +116,7 @@ test('a dry run says for each table what there is, and what there would be', asy
           rolesLeftOut: [],
           stages: [
             {
-              ...{ slug: stage, mode, undoable: mode !== 'in place' },
+              ...{ slug: stage, mode, undoable: mode !== 'in place', undoHours: mode === 'in place' ? 0 : 24 },
               reasonsInPlace: mode === 'in place' ? [expect.any(String)] : [],
               ...{ leftOut: [], notReplaced: [], tables, extensions: [] },
             },
