@@ -187,6 +187,7 @@ function JobActions({ client, job }: { readonly client: Client; readonly job: Jo
           <button
             type="button"
             disabled={isBusy || job.cancelRequestedAt !== null}
+            title={job.cancelRequestedAt === null ? undefined : 'It is being cancelled.'}
             onClick={() => act(() => client.json(`/jobs/${job.id}/cancel`, { method: 'POST' }))}
           >
             Cancel

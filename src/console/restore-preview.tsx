@@ -4,6 +4,7 @@ import { asCompared, ComparedTables } from './compared-tables.tsx'
 import { Failure } from './failure.tsx'
 import type { ArchiveProject } from './restore.tsx'
 import { shown } from './shown.ts'
+import { isTyped, SubmitButton } from './submit-button.tsx'
 import type { Examined, ExaminedStage, Job } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
@@ -117,16 +118,16 @@ function Changes({ examined, earlier }: { readonly examined: Examined; readonly 
     <>
       {isAlike && (
         <p class="note" role="status">
-          The archive has as many rows of every table as there are now.{' '}
-          {earlier === undefined ? (
-            'No earlier archive is there.'
-          ) : (
+          The archive has as many rows of every table as there are now.
+          {earlier !== undefined && (
             <>
+              {' '}
               If rows are missing, <a href={earlier}>look at the archive before it</a>.
             </>
           )}
         </p>
       )}
+      <p class="quiet">The numbers of rows are compared, not what is in them.</p>
       {examined.projects.map(({ slug, roles, stages }) => (
         <div key={slug}>
           {roles !== null && <p>Its roles and its event log are replaced, too ({toCounted(roles, 'role')}).</p>}
@@ -134,7 +135,10 @@ function Changes({ examined, earlier }: { readonly examined: Examined; readonly 
             <section class="card" key={stage.slug} aria-label={`What changes in ${stage.slug}`}>
               <h2>Stage {stage.slug}</h2>
               <p>
-                {MODES[stage.mode]} {stage.undoable ? 'It can be undone.' : 'It cannot be undone.'}
+                {MODES[stage.mode]}{' '}
+                {stage.undoable
+                  ? `It can be undone for ${toCounted(stage.undoHours, 'hour')}.`
+                  : 'It cannot be undone.'}
               </p>
               {[...stage.reasonsInPlace, ...[...stage.leftOut, ...stage.notReplaced].map(inOneLine)].map((text) => (
                 <p class="quiet" key={text}>
@@ -146,7 +150,6 @@ function Changes({ examined, earlier }: { readonly examined: Examined; readonly 
                 tables={asCompared(stage.tables)}
                 titles={['Rows now', 'In the archive']}
               />
-              <p class="quiet">The numbers of rows are compared, not what is in them.</p>
             </section>
           ))}
         </div>
@@ -225,13 +228,11 @@ function Confirmation({ client, archive, target, stages, allowIncomplete }: Conf
           />
         </>
       )}
-      <button
-        type="submit"
-        class="main"
-        disabled={isBusy || (!target.isNew && typed.trim().toLowerCase() !== target.slug)}
-      >
-        Restore
-      </button>
+      <SubmitButton
+        word="Restore"
+        isBusy={isBusy}
+        first={target.isNew || isTyped(typed, target.slug) ? undefined : 'Type the project’s name first.'}
+      />
       {isBusy && <p role="status">The archive is checked once more; then the restore begins …</p>}
       <Failure text={failure} />
     </form>

@@ -5,6 +5,7 @@ import { Failure } from './failure.tsx'
 import { ProjectChoice, slugsOf } from './project-choice.tsx'
 import { readProjects } from './read-projects.ts'
 import { shown } from './shown.ts'
+import { SubmitButton } from './submit-button.tsx'
 import { Times } from './times.tsx'
 import { fromCron, type Picked, type Rhythm, toCron, USUAL, WEEKDAYS } from './timing.ts'
 import type { Me, NextRuns, ScheduleDetail } from './types.ts'
@@ -53,6 +54,9 @@ const requestOf = ({ kind, project, target }: Fields) => {
 /** Whether everything is picked that a new schedule is of. */
 const isPicked = ({ kind, project, target }: Fields): boolean =>
   kind === 'transfer' ? project !== '' && target !== '' : project !== ''
+
+const firstOf = ({ kind }: Fields): string =>
+  kind === 'transfer' ? 'Choose both projects first.' : 'Choose a project first.'
 
 /** Makes a schedule, or changes one, by picking. */
 export function ScheduleForm({ client, schedule, onDone }: FormProps) {
@@ -108,16 +112,13 @@ export function ScheduleForm({ client, schedule, onDone }: FormProps) {
         {fields.kind === 'export' && (
           <ArchiveFields client={client} scheduleId={schedule?.id} rules={fields} set={set} />
         )}
-        <p class="actions">
-          <button type="submit" class="main" disabled={isBusy || (!schedule && !isPicked(fields))}>
-            Save
-          </button>
+        <SubmitButton word="Save" isBusy={isBusy} first={schedule || isPicked(fields) ? undefined : firstOf(fields)}>
           {onDone && (
             <button type="button" onClick={onDone}>
               Leave it as it is
             </button>
           )}
-        </p>
+        </SubmitButton>
         <Failure text={failure} />
       </form>
     </>

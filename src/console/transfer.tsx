@@ -3,6 +3,7 @@ import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import { ProjectChoice, slugsOf } from './project-choice.tsx'
 import { readProjects } from './read-projects.ts'
+import { isTyped, SubmitButton } from './submit-button.tsx'
 import { TransferPreview } from './transfer-preview.tsx'
 import type { Job, Me } from './types.ts'
 import { useAction } from './use-action.ts'
@@ -28,10 +29,15 @@ export function Transfer({ client }: { readonly client: Client }) {
     const { id } = await client.json<Job>('/transfer', { method: 'POST', json, prefer: 'respond-async' })
     location.hash = `/jobs/${id}`
   }
+  const firstOf = (): string | undefined => {
+    if (source === '' || target === '') return 'Choose both projects first.'
+    return isTyped(typed, target) ? undefined : 'Type the project’s name first.'
+  }
   const [from, to] = [source, target].map((chosen) => value?.projects.find(({ slug }) => slug === chosen))
   return (
     <>
       <h1>Transfer</h1>
+      <p>A transfer replaces all rows of a project by a copy of those of another.</p>
       <Failure text={unread} />
       <form
         class="fields"
@@ -70,13 +76,7 @@ export function Transfer({ client }: { readonly client: Client }) {
             />
           </>
         )}
-        <button
-          type="submit"
-          class="main"
-          disabled={isBusy || source === '' || target === '' || typed.trim().toLowerCase() !== target}
-        >
-          Transfer
-        </button>
+        <SubmitButton word="Transfer" isBusy={isBusy} first={firstOf()} />
         <Failure text={failure} />
       </form>
       <p class="quiet">

@@ -57,6 +57,11 @@ describe.skipIf(!hasChromium)('who restores in a browser', () => {
     expect(await row('part').getByRole('cell').allTextContents()).toEqual(['0', '0', '0'])
     await assertAccessible('restore')
     expect(await button('Restore').isDisabled()).toBe(true)
+    expect(await button('Restore').getAttribute('aria-describedby')).toBe(
+      await console.page.getByText('Type the project’s name first.').getAttribute('id'),
+    )
+    await console.page.getByText('It can be undone for 24 hours.').waitFor()
+    expect(await console.page.getByText('The numbers of rows are compared, not what is in them.').count()).toBe(1)
     await console.page.getByLabel('Type shop to replace what it has').fill('shop')
     await button('Restore').click()
 

@@ -192,6 +192,7 @@ describe.skipIf(!hasChromium)('who looks after schedules in a browser', () => {
     await field('Name').fill('copying')
     await field('What it does').selectOption('transfer: replaces a project by a copy of another')
     expect(await button('Save').isDisabled()).toBe(true)
+    await console.page.getByText('Choose both projects first.').waitFor()
     await field('From').selectOption('shop')
     await field('To: each run replaces what it has').selectOption('blog')
     await assertAccessible('a new schedule of transfers')
