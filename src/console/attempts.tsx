@@ -14,16 +14,21 @@ const OUTCOMES: Readonly<Record<NonNullable<Attempt['outcome']>, readonly [strin
   lost: ['failed', 'lost'],
 }
 
-/** The log of a job's attempts. */
-export function Attempts({ attempts }: { readonly attempts: readonly Attempt[] }) {
+/** The log of a job's attempts. What the job failed with stands above it. */
+export function Attempts({ job: { attempts, error } }: { readonly job: Job }) {
   if (attempts.length === 0) return null
   const showsWorkers = attempts.some(({ worker }) => worker !== null)
+  const outcome: Column<Attempt> = {
+    title: 'Outcome',
+    draw: (attempt) => <Outcome attempt={attempt} said={error?.detail} />,
+    classOf: () => 'long',
+  }
   return (
     <>
       <h2>Attempts</h2>
       <Table
         label="Attempts"
-        columns={showsWorkers ? [...COLUMNS, PROCESS, OUTCOME] : [...COLUMNS, OUTCOME]}
+        columns={showsWorkers ? [...COLUMNS, PROCESS, outcome] : [...COLUMNS, outcome]}
         rows={attempts}
         keyOf={({ number }) => number}
       />
@@ -31,12 +36,18 @@ export function Attempts({ attempts }: { readonly attempts: readonly Attempt[] }
   )
 }
 
-function Outcome({ attempt: { outcome, error } }: { readonly attempt: Attempt }) {
+interface OutcomeProps {
+  readonly attempt: Attempt
+  /** What is said already. */
+  readonly said: string | undefined
+}
+
+function Outcome({ attempt: { outcome, error }, said }: OutcomeProps) {
   const [status, words] = outcome === null ? ['running', 'under way'] : OUTCOMES[outcome]
   return (
     <>
       <span class={`status ${status}`}>{words}</span>
-      {error && shown(`: ${error.detail} (${error.code})`)}
+      {error && (error.detail === said ? ', as said above' : shown(`: ${error.detail} (${error.code})`))}
     </>
   )
 }
@@ -47,11 +58,6 @@ const COLUMNS: readonly Column<Attempt>[] = [
   { title: 'Took', draw: tookOf, classOf: () => 'short' },
 ]
 const PROCESS: Column<Attempt> = { title: 'Process', draw: ({ worker }) => worker && shown(worker) }
-const OUTCOME: Column<Attempt> = {
-  title: 'Outcome',
-  draw: (attempt) => <Outcome attempt={attempt} />,
-  classOf: () => 'long',
-}
 
 function tookOf({ startedAt, endedAt }: Attempt): string {
   return endedAt === null ? '' : inUnits((Date.parse(endedAt) - Date.parse(startedAt)) / 1_000)

@@ -1,9 +1,10 @@
-import { adviceFor } from './advice.ts'
+import { adviceFor } from './advice.tsx'
 import { isWhole, restorePath } from './archives.tsx'
 import { Attempts } from './attempts.tsx'
 import type { Client } from './client.ts'
 import { Download } from './download.tsx'
 import { Failure } from './failure.tsx'
+import { Faults } from './faults.tsx'
 import { followJob } from './follow-jobs.ts'
 import { ImportedStages } from './imported-stages.tsx'
 import { Progress } from './progress.tsx'
@@ -59,7 +60,7 @@ export function JobView({ client, id }: { readonly client: Client; readonly id: 
       <Failure text={failure} />
       {job && <JobFacts client={client} job={job} />}
       {job && <JobActions key={job.id} client={client} job={job} />}
-      {job && tellsMore(job) && <Attempts attempts={job.attempts} />}
+      {job && tellsMore(job) && <Attempts job={job} />}
       {job && isImportHere(job) && job.status === 'succeeded' && (
         <ImportedStages key={`stages ${job.id}`} client={client} job={job} />
       )}
@@ -111,30 +112,23 @@ function JobFacts({ client, job }: { readonly client: Client; readonly job: Job 
       </dl>
       <Progress job={job} />
       {job.archiveDamagedAt && <p class="failure">The archive is damaged, and cannot be downloaded.</p>}
-      {job.error && (
-        <section class="card" aria-label="Error">
-          <h2>{job.error.code}</h2>
-          <p>{shown(job.error.detail)}</p>
-          {adviceFor(job.error.code) && <p>{adviceFor(job.error.code)}</p>}
-          <Faults error={job.error} />
-        </section>
-      )}
+      {job.error && <JobError error={job.error} />}
     </>
   )
 }
 
-/** Each thing at fault; a single one of which the error has the words already is not said again. */
-function Faults({ error: { detail: whole, errors } }: { readonly error: NonNullable<Job['error']> }) {
-  if (errors.every(({ detail }) => whole.includes(detail)) && errors.length < 2) return null
+/** Why it failed, in words, and what to do next. */
+function JobError({ error }: { readonly error: NonNullable<Job['error']> }) {
+  const { title, advice } = adviceFor(error.code)
   return (
-    <ul>
-      {errors.map(({ line, pointer, detail }) => (
-        <li key={`${line} ${pointer} ${detail}`}>
-          {line !== undefined && `Line ${line}: `}
-          {shown(detail)}
-        </li>
-      ))}
-    </ul>
+    <section class="card" aria-label="Error">
+      <h2>
+        {title} <span class="quiet">{error.code}</span>
+      </h2>
+      <p>{shown(error.detail)}</p>
+      {advice && <p>{advice}</p>}
+      <Faults error={error} />
+    </section>
   )
 }
 

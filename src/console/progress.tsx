@@ -6,7 +6,8 @@ export function Progress({ job: { status, progress, startedAt } }: { readonly jo
   if (!progress) return status === 'running' ? <p class="quiet">It has begun; figures follow.</p> : null
   const { phase, table, rows, rowsTotal, bytes, percent } = progress
   const figures = `${toRows(rows)}, ${toSize(bytes)}`
-  if (status !== 'running') return <p>{figures}</p>
+  if (status === 'succeeded') return <p>In all: {figures}</p>
+  if (status !== 'running') return bytes > 0 ? <p>It came as far as: {rows > 0 ? figures : toSize(bytes)}</p> : null
   return (
     <div class="progress">
       {percent !== null && <progress max="100" value={percent} aria-label="Progress" />}

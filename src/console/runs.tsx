@@ -1,5 +1,6 @@
 import { isWhole, restorePath } from './archives.tsx'
 import type { Client } from './client.ts'
+import { Faults } from './faults.tsx'
 import { shown } from './shown.ts'
 import { type Column, Table } from './table.tsx'
 import type { Job, Page, Run, ScheduleDetail } from './types.ts'
@@ -87,7 +88,7 @@ const Outcome = ({ run: { status, error, lacksRows } }: { readonly run: Run }) =
   <>
     <span class={`status ${status}`}>{status}</span>
     {error && shown(`: ${error.detail}`)}
-    <Faults faults={error?.errors} />
+    {error && <Faults error={error} />}
     {lacksRows && ', without some rows'}
   </>
 )
@@ -101,17 +102,5 @@ function RestoreLink({ job, due }: { readonly job: Job; readonly due: string }) 
     <a class="button" href={href} aria-label={`Restore: ${due}`}>
       Restore …
     </a>
-  )
-}
-
-/** What differed after a restore, or was at fault else. */
-function Faults({ faults = [] }: { readonly faults: NonNullable<Run['error']>['errors'] | undefined }) {
-  if (faults.length === 0) return null
-  return (
-    <ul>
-      {faults.map(({ detail }) => (
-        <li key={detail}>{shown(detail)}</li>
-      ))}
-    </ul>
   )
 }

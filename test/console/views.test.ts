@@ -228,6 +228,19 @@ describe.skipIf(!hasChromium)('every view', () => {
     await console.page.getByText('3 hours ago').first().waitFor()
   })
 
+  test('of a failed job says each thing at fault once', async () => {
+    await signIn()
+    await openNamed('failed job')
+    await heading('It does not go with what is there CONFLICT').waitFor()
+    for (const text of await console.page
+      .getByRole('region', { name: 'Error' })
+      .getByRole('listitem')
+      .allTextContents())
+      expect(await console.page.getByText(text).count(), text).toBe(1)
+    expect(await console.page.getByText('does not fit its target').count()).toBe(1)
+    await console.page.getByRole('cell', { name: 'failed, as said above' }).waitFor()
+  })
+
   test('of a file with a hostile name says why it is no archive', async () => {
     await signIn()
     await goTo('/import')
