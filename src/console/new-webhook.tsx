@@ -5,16 +5,10 @@ import { Secret } from './secret.tsx'
 import { shown } from './shown.ts'
 import type { CreatedWebhook } from './types.ts'
 import { useAction } from './use-action.ts'
+import { KIND_NAMES } from './webhook-kinds.ts'
 
-const KINDS = [
-  ['standard', 'signed JSON (Standard Webhooks)'],
-  ['slack', 'Slack'],
-  ['discord', 'Discord'],
-  ['teams', 'Teams'],
-  ['telegram', 'Telegram'],
-  ['ntfy', 'ntfy'],
-  ['mail', 'mail'],
-] as const
+/** The ping of a schedule is made with it. */
+const KINDS = Object.entries(KIND_NAMES).filter(([kind]) => kind !== 'ping')
 
 const EVENTS = [
   ['', 'everything'],

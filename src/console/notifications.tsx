@@ -6,6 +6,7 @@ import { shown } from './shown.ts'
 import { type Column, Table } from './table.tsx'
 import type { Page, Webhook } from './types.ts'
 import { useLive } from './use-live.ts'
+import { KIND_NAMES } from './webhook-kinds.ts'
 import { toCounted } from './words.tsx'
 
 const PAUSE_MS = 10_000
@@ -24,7 +25,10 @@ export function Notifications({ client }: { readonly client: Client }) {
       <Failure text={failure} />
       {value?.items.length === 0 && <p>Nobody is told of anything yet.</p>}
       {value && value.items.length > 0 && (
-        <Table label="Webhooks" columns={COLUMNS} rows={value.items} keyOf={({ id }) => id} />
+        <>
+          <p class="quiet">Of URLs, only the server is shown: the rest of the URL is a secret.</p>
+          <Table label="Webhooks" columns={COLUMNS} rows={value.items} keyOf={({ id }) => id} />
+        </>
       )}
       <NewWebhook client={client} onMade={() => setChanges(changes + 1)} />
     </>
@@ -33,7 +37,7 @@ export function Notifications({ client }: { readonly client: Client }) {
 
 const COLUMNS: readonly Column<Webhook>[] = [
   { title: 'Name', draw: ({ id, name }) => <a href={`#/notifications/${id}`}>{shown(name)}</a> },
-  { title: 'Kind', draw: ({ kind }) => kind },
+  { title: 'Kind', draw: ({ kind }) => KIND_NAMES[kind] },
   { title: 'Where', draw: ({ address }) => address },
   { title: 'What it is told', draw: toldOf },
   { title: 'State', draw: stateOf },

@@ -9,6 +9,8 @@ import { type Column, Table } from './table.tsx'
 import type { Delivery, Page, Webhook } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
+import { useNow } from './use-now.ts'
+import { KIND_NAMES } from './webhook-kinds.ts'
 import { Time, toCount } from './words.tsx'
 
 const PAUSE_MS = 2_000
@@ -39,9 +41,12 @@ export function WebhookView({ client, id }: { readonly client: Client; readonly 
       {value && (
         <>
           <dl>
+            <dt>Kind</dt>
+            <dd>{KIND_NAMES[value.webhook.kind]}</dd>
             <dt>Where</dt>
             <dd>
-              {value.webhook.address} ({value.webhook.kind})
+              {value.webhook.address}
+              {value.webhook.kind !== 'mail' && <span class="quiet">, the rest of the URL is a secret</span>}
             </dd>
             <dt>What it is told</dt>
             <dd>{toldOf(value.webhook)}</dd>
@@ -135,17 +140,24 @@ const DELIVERY_COLUMNS: readonly Column<Delivery>[] = [
     draw: ({ status, dueAt, attempt }) => (
       <>
         <span class={`status ${STATUS_CLASSES[status]}`}>{status}</span>
-        {dueAt && attempt > 0 && (
-          <>
-            , again <Time at={dueAt} />
-          </>
-        )}
+        {dueAt && <NextTry dueAt={dueAt} isFirst={attempt === 0} />}
       </>
     ),
   },
   { title: 'Tries', isNumber: true, draw: ({ attempt }) => toCount(attempt) },
   { title: 'Answer', draw: ({ answered, error }) => [answered, error && shown(error)].filter(Boolean).join(' ') },
 ]
+
+function NextTry({ dueAt, isFirst }: { readonly dueAt: string; readonly isFirst: boolean }) {
+  const isDue = Date.parse(dueAt) <= useNow()
+  if (isFirst) return <>, not tried yet</>
+  if (isDue) return <>, its next try is due</>
+  return (
+    <>
+      , next try <Time at={dueAt} />
+    </>
+  )
+}
 
 type ResendProps = Omit<DeliveriesProps, 'deliveries'> & { readonly delivery: Delivery }
 

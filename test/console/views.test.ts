@@ -11,6 +11,7 @@ import {
   startHostileWharf,
 } from '../support/console/hostile-wharf.ts'
 import { eventually } from '../support/eventually.ts'
+import { makeWebhook } from '../support/notifications/webhooks.ts'
 import { createToken } from '../support/service/tokens.ts'
 
 /** Of views that look alike, those that axe looks at, which takes it a second. */
@@ -288,6 +289,35 @@ describe.skipIf(!hasChromium)('every view', () => {
     await tries.first().waitFor()
     await console.page.getByRole('button', { name: 'Turn off' }).click()
     await console.page.getByRole('button', { name: 'Turn on' }).waitFor()
+  })
+
+  test('of notifications calls their kinds the same everywhere, and says that there is more of the URL', async () => {
+    await signIn()
+    await openNamed('notifications')
+    const kind = 'signed JSON (Standard Webhooks)'
+    await console.page.getByRole('cell', { name: kind }).first().waitFor()
+    expect(await console.page.getByLabel('Kind').locator('option').first().textContent()).toBe(kind)
+    await console.page.getByText('the rest of the URL is a secret').waitFor()
+    await openNamed('webhook')
+    await console.page.getByRole('definition').filter({ hasText: kind }).waitFor()
+    await console.page.getByText('the rest of the URL is a secret').waitFor()
+  })
+
+  test('of a webhook says when what waits is tried', async () => {
+    const { database, root } = hostile.wharf
+    const { id } = await makeWebhook(root, 'http://127.0.0.1:9/hook')
+    await signIn()
+    await goTo(`/notifications/${id}`)
+    await console.page.getByRole('button', { name: 'Send a test' }).click()
+    const delivery = console.page.getByRole('row', { name: /webhook\.test/ })
+    await delivery.getByText('waiting, not tried yet').waitFor()
+    for (const [due, says] of [
+      [`interval '2 hours'`, 'waiting, next try in 1 hour'],
+      [`interval '-1 minute'`, 'waiting, its next try is due'],
+    ] as const) {
+      await database.query(`UPDATE control.delivery SET attempt = 1, due_at = now() + ${due}`)
+      await delivery.getByText(says).waitFor()
+    }
   })
 
   test('tells who may not see it no more than that, by its address, too', async () => {
