@@ -13,7 +13,7 @@ const END = Buffer.from('{"rowsEnd":')
 export const compressArchive = (
   archive: AsyncIterable<BorrowedBytes>,
   options: Omit<CompressOptions, 'sectionOf'> = {},
-): AsyncGenerator<Buffer, void, undefined> =>
+): AsyncGenerator<BorrowedBytes, void, undefined> =>
   compressBlocks(lent(archive), {
     ...options,
     sectionOf: (piece) => (startsWith(piece, BEGINNING) ? 'begins' : startsWith(piece, END) ? 'ends' : undefined),

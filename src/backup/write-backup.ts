@@ -1,6 +1,7 @@
 import type { ArtifactStore } from '../artifacts/artifact-store.ts'
 import { readClock } from '../database/clock.ts'
 import type { Database, Queryable } from '../database/database.ts'
+import { copied } from '../lib/borrowed-bytes.ts'
 import { compressBlocks } from '../lib/compress-blocks.ts'
 import type { Seal } from '../lib/seal.ts'
 import { BACKUP_PREFIX, backupKey, backupsAmong } from './backup-key.ts'
@@ -75,7 +76,7 @@ async function write(
   try {
     const header = { version, madeAt: madeAt.toISOString(), installation }
     await withControlLines(control, { seal, header }, async (lines) => {
-      for await (const chunk of sealStream(compressBlocks(lines, { concurrency: 1 }), passphrase))
+      for await (const chunk of sealStream(copied(compressBlocks(lines, { concurrency: 1 })), passphrase))
         await writer.write(chunk)
     })
     return (await writer.commit()).bytes

@@ -1,10 +1,19 @@
 import type { Transform } from 'node:stream'
 import { constants, createGzip, type ZlibReset } from 'node:zlib'
 import type { Coding } from './coding.ts'
+import { reuseOutput } from './runtime.ts'
 import { NO_ZSTD, zstd } from './zstd.ts'
 
-/** Of each piece of what is compressed: mostly room for a block of rows, so that one call of zlib is enough. */
+/** Of the pieces in which zlib gives a member: mostly room for one of a block of rows, so that one call of zlib is enough. */
 const OUTPUT_CHUNK_BYTES = 512 * 1024
+
+const NOTHING = Buffer.alloc(0)
+
+/**
+ * How many bytes a member of gzip or frame of zstd has at most: zlib itself reckons with an eighth more than what is compressed, and
+ * some bytes, whatever its settings (`deflateBound`); zstd with less.
+ */
+export const maxMemberBytes = (blockBytes: number): number => blockBytes + Math.ceil(blockBytes / 4) + 1024
 
 /** A member of gzip ends with how many bytes were compressed to it. */
 const SIZE_BYTES = 4
@@ -34,7 +43,8 @@ interface Packing {
  */
 export class BlockCompressor {
   readonly #packing: Packing
-  readonly #pieces: Buffer[] = []
+  #memory: Buffer = NOTHING
+  #filled = 0
   #fail: (error: Error) => void = () => undefined
 
   /**
@@ -43,21 +53,31 @@ export class BlockCompressor {
    */
   constructor(coding: Coding, level: number = DEFAULT_LEVEL) {
     this.#packing = coding === 'gzip' ? gzipPacking(level) : zstdPacking(level)
-    this.#packing.stream.on('data', (piece: Buffer) => this.#pieces.push(piece))
+    this.#packing.stream.on('data', (piece: Buffer) => {
+      piece.copy(this.#memory, this.#filled)
+      this.#filled += piece.length
+    })
     this.#packing.stream.on('error', (error) => this.#fail(error))
   }
 
-  /** @param block stays as it is until the member is there. @returns its member or frame. */
-  async compress(block: Buffer): Promise<Buffer> {
+  /**
+   * @param block stays as it is until the member is there.
+   * @param memory has room for it: `maxMemberBytes`.
+   * @returns its member or frame, in that memory.
+   */
+  async compress(block: Buffer, memory: Buffer): Promise<Buffer> {
     const { stream, end, isWhole, beginNext } = this.#packing
+    this.#memory = memory
+    this.#filled = 0
     await new Promise<void>((resolve, reject) => {
       this.#fail = reject
       if (block.length > 0) stream.write(block)
       stream.flush(end, resolve)
     })
-    const pieces = this.#pieces.splice(0)
-    const member = pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces)
+    if (this.#filled > memory.length) throw new Error('zlib has given more than there is room for')
+    const member = memory.subarray(0, this.#filled)
     if (!isWhole(member, block)) throw new Error('zlib has given less than the whole')
+    reuseOutput(stream)
     beginNext()
     return member
   }

@@ -1,4 +1,5 @@
-import { BlockCompressor } from './block-compressor.ts'
+import { BlockCompressor, maxMemberBytes } from './block-compressor.ts'
+import { BorrowedBytes } from './borrowed-bytes.ts'
 import type { Coding } from './coding.ts'
 import { fixedBlocks, type SectionOf } from './fixed-blocks.ts'
 import { ReusedMemory } from './reused-memory.ts'
@@ -23,15 +24,16 @@ export interface CompressOptions {
  *
  * The same bytes with the same sections give the same output, however they are cut into chunks. No bytes at all give one
  * empty member or frame.
- * Each chunk may change when the next is asked for. When the consumer leaves or the source fails, the source is closed and whatever is being compressed is waited for.
+ * Each chunk may change when the next is asked for, and each member or frame does, too. When the consumer leaves or the source fails, the source is closed and whatever is being compressed is waited for.
  */
 export async function* compressBlocks(
   chunks: AsyncIterable<Buffer>,
   { coding = 'gzip', level, concurrency = 4, sectionOf }: CompressOptions = {},
-): AsyncGenerator<Buffer, void, undefined> {
+): AsyncGenerator<BorrowedBytes, void, undefined> {
   /** In the order of their blocks. */
   const members: Promise<Buffer>[] = []
   const memory = new ReusedMemory(BLOCK_BYTES)
+  const memberMemory = new ReusedMemory(maxMemberBytes(BLOCK_BYTES))
   const compressors: BlockCompressor[] = []
   const idle: BlockCompressor[] = []
   const createCompressor = (): BlockCompressor => {
@@ -41,7 +43,7 @@ export async function* compressBlocks(
   }
   const compressBlock = async (block: Buffer): Promise<Buffer> => {
     const compressor = idle.pop() ?? createCompressor()
-    const member = await compressor.compress(block)
+    const member = await compressor.compress(block, memberMemory.take())
     idle.push(compressor)
     memory.giveBack(block)
     return member
@@ -52,16 +54,22 @@ export async function* compressBlocks(
     void Promise.allSettled([member])
     members.push(member)
   }
+  async function* oldest(): AsyncGenerator<BorrowedBytes, void, undefined> {
+    const member = await members.shift()
+    if (!member) return
+    yield new BorrowedBytes(member)
+    memberMemory.giveBack(member)
+  }
 
   try {
     let isEmpty = true
     for await (const block of fixedBlocks(chunks, BLOCK_BYTES, sectionOf, () => memory.take())) {
       isEmpty = false
       compressNext(block)
-      if (members.length >= concurrency) yield* members.splice(0, 1)
+      if (members.length >= concurrency) yield* oldest()
     }
     if (isEmpty) compressNext(Buffer.alloc(0))
-    while (members.length > 0) yield* members.splice(0, 1)
+    while (members.length > 0) yield* oldest()
   } finally {
     await Promise.allSettled(members)
     for (const compressor of compressors) compressor.close()

@@ -65,7 +65,7 @@ async function storeArchive(
     const notExported = await withArchive(async (archive, missing) => {
       for await (const chunk of compressArchive(archive)) {
         signal.throwIfAborted()
-        await writer.write(chunk)
+        await writer.write(chunk.now)
         progress.addBytes(chunk.length)
       }
       return missing

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { copied } from '../../src/lib/borrowed-bytes.ts'
 import { coalesce } from '../../src/lib/coalesce.ts'
 import { compressBlocks } from '../../src/lib/compress-blocks.ts'
 import { fixedBlocks } from '../../src/lib/fixed-blocks.ts'
@@ -13,11 +14,11 @@ const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 1
 const bytes = Buffer.concat([randomBytes(MEBIBYTE), Buffer.alloc(MEBIBYTE, 'text '), randomBytes(12_345)])
 
 test('compresses to the same members, however the bytes are cut and however many are compressed at once', async () => {
-  const whole = Buffer.concat(await collect(compressBlocks(streamOf(bytes))))
+  const whole = Buffer.concat(await collect(copied(compressBlocks(streamOf(bytes)))))
   expect(gunzipSync(whole).equals(bytes)).toBe(true)
   await fc.assert(
     fc.asyncProperty(cuts, fc.integer({ min: 1, max: 5 }), async (positions, concurrency) => {
-      const members = await collect(compressBlocks(streamOf(...cutAt(bytes, positions)), { concurrency }))
+      const members = await collect(copied(compressBlocks(streamOf(...cutAt(bytes, positions)), { concurrency })))
       expect(members.length).toBe(3)
       expect(Buffer.concat(members).equals(whole)).toBe(true)
     }),
@@ -27,7 +28,7 @@ test('compresses to the same members, however the bytes are cut and however many
 
 test('nothing at all is compressed to one empty member', async () => {
   for (const chunks of [[], [Buffer.alloc(0)]]) {
-    const members = await collect(compressBlocks(streamOf(...chunks)))
+    const members = await collect(copied(compressBlocks(streamOf(...chunks))))
     expect(members.length).toBe(1)
     expect(gunzipSync(Buffer.concat(members)).length).toBe(0)
   }

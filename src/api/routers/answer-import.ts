@@ -7,7 +7,7 @@ import type { ImportRequest } from '../../jobs/catalogue.ts'
 import { readFiles } from '../../jobs/job-artifacts.ts'
 import { findByKey, requestHash } from '../../jobs/submit.ts'
 import { assertWhole, findUpload, partsOf, removeUpload, touchUpload } from '../../jobs/uploads/upload.ts'
-import { borrowed } from '../../lib/borrowed-bytes.ts'
+import { borrowed, copied } from '../../lib/borrowed-bytes.ts'
 import { type Caller, lockCaller, tokenIdOf } from '../../projects/access.ts'
 import { assertMayMove } from '../../projects/assert-permission.ts'
 import type { ArchiveProject } from '../../transfer/import/archive-lists.ts'
@@ -46,7 +46,7 @@ export function answerImport(
 
 /** What of an archive a job is to import. */
 const toKeep = (archive: AsyncIterable<Buffer>, { project }: ImportCall['query']): AsyncIterable<Buffer> =>
-  project === undefined ? archive : compressArchive(borrowed(selectProject(archive, project)))
+  project === undefined ? archive : copied(compressArchive(borrowed(selectProject(archive, project))))
 
 function toJobArchive(container: Container, bytes: AsyncIterable<Buffer>, call: ImportCall) {
   const { query, caller } = call

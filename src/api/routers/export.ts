@@ -111,12 +111,9 @@ export function exportRoutes(container: Container): readonly BoundRoute<Caller>[
             projects,
             (archive) => {
               const { authorisationMs } = container.jobTimings
-              if (coding) {
-                const packed = compressArchive(archive, { coding })
-                return pipeline(whileAuthorised(packed, assertStill, authorisationMs), sink, { signal })
-              }
-              const plain = whileAuthorised(coalesceBorrowed(archive), assertStill, authorisationMs)
-              return pipeline(plain, (chunks: AsyncIterable<BorrowedBytes>) => writeBorrowed(chunks, sink), { signal })
+              const bytes = coding ? compressArchive(archive, { coding }) : coalesceBorrowed(archive)
+              const answer = whileAuthorised(bytes, assertStill, authorisationMs)
+              return pipeline(answer, (chunks: AsyncIterable<BorrowedBytes>) => writeBorrowed(chunks, sink), { signal })
             },
             { signal, allowIncomplete, ...(jobs && { jobs }), ...(maxBytesPerSecond && { maxBytesPerSecond }) },
           ),

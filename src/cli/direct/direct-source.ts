@@ -4,7 +4,7 @@ import type { CatalogQuery } from '../../database/address/login-rights.ts'
 import type { Database } from '../../database/database.ts'
 import { conflict, isAppError, notFound, wrongUse } from '../../errors.ts'
 import { copied } from '../../lib/borrowed-bytes.ts'
-import { coalesce } from '../../lib/coalesce.ts'
+import { coalesceBorrowed } from '../../lib/coalesce.ts'
 import type { Coding } from '../../lib/coding.ts'
 import { withDirectExport } from '../../transfer/export/direct-export.ts'
 import { estimateRowsIn } from '../../transfer/export/estimate-rows.ts'
@@ -71,7 +71,10 @@ export async function withDirectSource<T>(
         receiving.progress.rowsExpected = estimate > 0 ? estimate : undefined
         return open(
           (archive) =>
-            receiveArchive(coding ? compressArchive(archive, { coding }) : coalesce(copied(archive)), receiving),
+            receiveArchive(
+              copied(coding ? compressArchive(archive, { coding }) : coalesceBorrowed(archive)),
+              receiving,
+            ),
           {
             signal: receiving.signal,
             allowIncomplete: receiving.allowIncomplete,

@@ -32,7 +32,7 @@ export async function runExport(context: AttemptContext, request: ExportRequest)
     ): Promise<readonly NotInArchive[]> => {
       for await (const chunk of compressArchive(archive, { ...(coding && { coding }) })) {
         signal.throwIfAborted()
-        await artifact.writer.write(chunk)
+        await artifact.writer.write(chunk.now)
         progress.addBytes(chunk.length)
       }
       return notExported

@@ -4,6 +4,7 @@ import { lacksRows } from '../../contract/completeness.ts'
 import type { KeptArchive } from '../../contract/kept-archive.ts'
 import { nameTransaction } from '../../database/session-name.ts'
 import type { TransferRequest } from '../../jobs/catalogue.ts'
+import { copied } from '../../lib/borrowed-bytes.ts'
 import { paced } from '../../lib/paced.ts'
 import { tap } from '../../lib/tap.ts'
 import type { NotInArchive } from '../../transfer/export/open-export.ts'
@@ -32,7 +33,7 @@ export async function pushArchive(context: AttemptContext, request: TransferRequ
     const [projects, notExported] = kept
       ? [await sendKept(context, request, { server, targetSlug, kept }), kept.notExported]
       : await withArchive(async (archive, missing) => {
-          const bytes = tap(compressArchive(archive), ({ length }) => context.progress.addBytes(length))
+          const bytes = tap(copied(compressArchive(archive)), ({ length }) => context.progress.addBytes(length))
           return [await server.sendArchive(bytes, targetSlug, policyOf(missing)), missing] as const
         })
     const complete = notExported.length === 0
