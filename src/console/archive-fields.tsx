@@ -48,7 +48,7 @@ export function ArchiveFields({ client, scheduleId, rules, set }: ArchiveFieldsP
           type="checkbox"
           checked={rules.verify}
           onChange={(event) => set({ verify: event.currentTarget.checked })}
-        />{' '}
+        />
         Prove each archive: restore it where it disturbs nobody, and compare
       </label>
     </>

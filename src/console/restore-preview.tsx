@@ -79,7 +79,7 @@ export function RestorePreview({ client, archive, target }: PreviewProps) {
               type="checkbox"
               checked={allowIncomplete}
               onChange={(event) => setAllowed(event.currentTarget.checked)}
-            />{' '}
+            />
             Restore what there is, without these rows
           </label>
         </p>

@@ -47,7 +47,19 @@ export function fromCron(cron: string): Picked {
   return weekday === '*' ? { ...USUAL, rhythm: 'day', time } : { ...USUAL, rhythm: 'week', time, weekday }
 }
 
-/** When a cron expression runs, in words: `every Saturday at 03:15`; undefined for one that could not have been picked. */
+/** What stands for a cron expression, in words. */
+const MACROS: ReadonlyMap<string, string> = new Map([
+  ['@hourly', 'every hour, at minute 0'],
+  ['@daily', 'every day at 00:00'],
+  ['@weekdays', 'every day from Monday to Friday at 00:00'],
+  ['@weekends', 'every Saturday and Sunday at 00:00'],
+  ['@weekly', 'every Sunday at 00:00'],
+  ['@monthly', 'on day 1 of the month at 00:00'],
+  ['@yearly', 'on 1 January at 00:00'],
+  ['@annually', 'on 1 January at 00:00'],
+])
+
+/** When a cron expression runs, in words: `every Saturday at 03:15`; undefined for one that is like no other. */
 export function cronInWords(cron: string): string | undefined {
   const { rhythm, time, weekday, day } = fromCron(cron)
   switch (rhythm) {
@@ -60,6 +72,6 @@ export function cronInWords(cron: string): string | undefined {
     case 'month':
       return `on day ${day} of the month at ${time}`
     case 'cron':
-      return undefined
+      return MACROS.get(cron)
   }
 }

@@ -221,6 +221,13 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     await nights.getByRole('link').last().waitFor()
     expect(await nights.getByRole('listitem').count()).toBe(30)
     expect(await console.page.getByRole('link', { name: HOSTILE }).count()).toBe(1)
+    // Its date stands beside the square that is pointed at.
+    const last = nights.getByRole('link').last()
+    await last.hover()
+    const label = await console.page.evaluate(
+      `getComputedStyle(document.querySelector('.nights a:hover'), '::after').content`,
+    )
+    expect(label).toMatch(/^"\w{3} \d+ \w{3,4}: \w+/)
     // One stop of the tab key, whose neighbours the arrow keys reach.
     expect(await nights.locator('[tabindex="0"]').count()).toBe(1)
   })

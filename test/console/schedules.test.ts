@@ -19,6 +19,14 @@ test.each([
   ['30 2 * * *', 'every day at 02:30'],
   ['15 3 * * 6', 'every Saturday at 03:15'],
   ['0 14 28 * *', 'on day 28 of the month at 14:00'],
+  ['@hourly', 'every hour, at minute 0'],
+  ['@daily', 'every day at 00:00'],
+  ['@weekdays', 'every day from Monday to Friday at 00:00'],
+  ['@weekends', 'every Saturday and Sunday at 00:00'],
+  ['@weekly', 'every Sunday at 00:00'],
+  ['@monthly', 'on day 1 of the month at 00:00'],
+  ['@yearly', 'on 1 January at 00:00'],
+  ['@annually', 'on 1 January at 00:00'],
   ['*/5 * * * *', undefined],
 ])('the expression %s in words: %s', (cron, words) => {
   expect(cronInWords(cron)).toBe(words)
@@ -163,6 +171,35 @@ describe.skipIf(!hasChromium)('who looks after schedules in a browser', () => {
     })
     await button('Resume').click()
     await button('Pause').waitFor()
+  })
+
+  test('is told that a schedule is overdue, and what it made last', async () => {
+    const { id } = await makeSchedule(wharf.root, 'blog', { name: 'late' })
+    const overdue = await makeSchedule(wharf.root, 'blog', { name: 'too late', verify: true })
+    await signIn()
+    await goTo(`/schedules/${id}`)
+    await console.page.getByText('every day at 00:00, UTC @daily').waitFor()
+    await console.page.getByText('no alarm, however long there is no new archive').waitFor()
+    expect(await console.page.getByText('Overdue for').count()).toBe(0)
+
+    await wharf.database.query(
+      `INSERT INTO control.schedule_run (schedule_id, due_at, outcome, finished_at)
+       VALUES ($1, now() - interval '4 days', 'succeeded', now() - interval '3 days 1 hour')`,
+      [id],
+    )
+    // As old as the schedules say it may not be: a sweep would take back what it does not find so.
+    await wharf.database.query(
+      `UPDATE control.schedule SET overdue_since = now() - interval '2 days', max_age_hours = 24, created_at = now() - interval '5 days'
+        WHERE id IN ($1, $2)`,
+      [id, overdue.id],
+    )
+    await console.page.getByText('Overdue for 2 days: it made its last archive 3 days ago.').waitFor()
+    await console.page.getByText('after 24 hours without a new archive').waitFor()
+    await goTo('/schedules')
+    const listed = console.page.getByRole('article', { name: 'too late' })
+    await listed.getByText('Overdue for 2 days: it made no proven archive.').waitFor()
+    await wharf.root.delete(`/schedules/${id}`)
+    await wharf.root.delete(`/schedules/${overdue.id}`)
   })
 
   test('is told what is wrong with an expression that is typed, and nothing is saved', async () => {
