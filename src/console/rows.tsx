@@ -134,15 +134,19 @@ const Value = ({ cell, isNumber }: { readonly cell: Cell; readonly isNumber: boo
   </td>
 )
 
-/** How much of a text is shown at first: one of megabytes would leave no room for any other. */
-const CHARACTERS = 1_000
+/** How much of a text is shown at first: a long one would leave no room for any other row. */
+const FIRST = { characters: 300, lines: 6 } as const
+
+const beginningOf = (text: string): string =>
+  text.slice(0, FIRST.characters).split('\n').slice(0, FIRST.lines).join('\n')
 
 function Text({ text }: { readonly text: string }) {
   const [isWhole, setWhole] = useState(false)
-  const isCut = !isWhole && text.length > CHARACTERS
+  const beginning = beginningOf(text)
+  const isCut = !isWhole && beginning.length < text.length
   return (
     <div class="value">
-      {isCut ? `${shown(text.slice(0, CHARACTERS))}… ` : shown(text)}
+      {isCut ? `${shown(beginning)}… ` : shown(text)}
       {isCut && (
         <button type="button" onClick={() => setWhole(true)}>
           Show all {toCount(text.length)} characters

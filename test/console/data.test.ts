@@ -9,6 +9,8 @@ const SQL = `
   CREATE TABLE "Song ""x"" / é" (id int PRIMARY KEY, artist_id bigint REFERENCES artist, price numeric, tags text[], data jsonb, "on" boolean);
   CREATE TABLE note_10 (body text);
   CREATE TABLE note_9 (body text);
+  CREATE TABLE letter (body text);
+  INSERT INTO letter VALUES (repeat('x', 301)), (E'a\\nb\\nc\\nd\\ne\\nf\\ng');
   INSERT INTO note_9 VALUES (E'a\\u202eb\\u0007');
   COMMENT ON TABLE artist IS '${HOSTILE}';
   INSERT INTO artist SELECT 9007199254740990 + n, 'artist ' || n FROM generate_series(1, 120) n;
@@ -42,7 +44,7 @@ describe.skipIf(!hasChromium)('who looks at rows in a browser', () => {
     await goTo('/data/shop/live')
     await expect
       .poll(() => console.page.getByRole('heading', { level: 2 }).allTextContents())
-      .toEqual(['artist', 'note_9', 'note_10', 'Song "x" / é'])
+      .toEqual(['artist', 'letter', 'note_9', 'note_10', 'Song "x" / é'])
   })
 
   test('sees what turns a value around, or is not drawn', async () => {
@@ -61,6 +63,17 @@ describe.skipIf(!hasChromium)('who looks at rows in a browser', () => {
         ...['2', 'null', 'null', 'null', 'null', 'null'],
       ])
     await assertAccessible('rows')
+  })
+
+  test('sees the beginning of what is long, that there is more, and all of it when asked', async () => {
+    await signIn()
+    await goTo('/data/shop/live/letter')
+    await expect.poll(cells).toHaveLength(2)
+    const beginnings = [`${'x'.repeat(300)}… Show all 301 characters`, 'a\nb\nc\nd\ne\nf… Show all 13 characters']
+    expect(await cells()).toEqual(beginnings)
+    await assertAccessible('long values')
+    await console.page.getByRole('button', { name: 'Show all 13 characters' }).press('Enter')
+    await expect.poll(cells).toEqual([beginnings[0], 'a\nb\nc\nd\ne\nf\ng'])
   })
 
   test('goes through pages, and filters', async () => {
