@@ -29,7 +29,7 @@ const FAILURES: Readonly<
     'Something that it needs is not there',
     <>It was there when this was asked for: see under {data} whether the project or the stage is still called so.</>,
   ],
-  CONFLICT: ['It does not go with what is there', 'Nothing was changed. Resolve what is named, then ask for it again.'],
+  CONFLICT: ['It does not fit what is there', 'Nothing was changed. Resolve what is named, then ask for it again.'],
   INCOMPLETE: [
     'Rows would be missing',
     'No archive can hold what is named: leave these tables out, or accept that their rows are missing.',

@@ -232,7 +232,7 @@ describe.skipIf(!hasChromium)('every view', () => {
   test('of a failed job says each thing at fault once', async () => {
     await signIn()
     await openNamed('failed job')
-    await heading('It does not go with what is there CONFLICT').waitFor()
+    await heading('It does not fit what is there CONFLICT').waitFor()
     for (const text of await console.page
       .getByRole('region', { name: 'Error' })
       .getByRole('listitem')
