@@ -112,7 +112,16 @@ export function createApi<Caller>(options: ApiOptions<Caller>): Api {
       toExpress(serve((exchange) => sendFailure(exchange, methodNotAllowed(exchange, allow), { allow }), unnamed)),
     )
   }
-  app.use(toExpress(serve((exchange) => sendFailure(exchange, notFound('path', exchange.matched.path)), unnamed)))
+  const isOfDialect = createIsOfDialect(routes)
+  app.use(
+    toExpress(
+      serve((exchange) => {
+        const { path } = exchange.matched
+        exchange.speaksPostgrest = isOfDialect(path)
+        return sendFailure(exchange, notFound('path', path, '', INVALID_PATH))
+      }, unnamed),
+    ),
+  )
   app.use(createErrorHandler((error) => toExpress(serve((exchange) => sendFailure(exchange, error), unnamed))))
   const findDirect = createDirectRoutes(direct)
   return {
@@ -128,6 +137,19 @@ export function createApi<Caller>(options: ApiOptions<Caller>): Api {
     },
     running,
   }
+}
+
+/** What PostgREST says of a path that leads nowhere. */
+const INVALID_PATH = {
+  postgrestCode: 'PGRST125',
+  postgrest: { message: 'Invalid path specified in request URL' },
+} as const
+
+/** Whether a path is below where requests in PostgREST's dialect are answered. */
+function createIsOfDialect(routes: readonly BoundRoute<never>[]): (path: string) => boolean {
+  const spoken = routes.filter(({ spec }) => spec.dialect !== undefined)
+  const roots = new Set(spoken.map(({ spec: { path } }) => path.slice(0, path.indexOf('{'))))
+  return (path) => [...roots].some((root) => path.startsWith(root))
 }
 
 const toExpress =

@@ -34,6 +34,37 @@ test.for<[string, Said]>([
       hint: "Perhaps you meant the table 'live.album'",
     },
   ],
+  ['alxxx', { status: 404, code: 'PGRST205', message: "Could not find the table 'live.alxxx' in the schema cache" }],
+  ['album/1/title', { status: 404, code: 'PGRST125', message: 'Invalid path specified in request URL' }],
+  [
+    'album?select=title,artist_names(name)',
+    {
+      status: 400,
+      code: 'PGRST200',
+      message: "Could not find a relationship between 'album' and 'artist_names' in the schema cache",
+      details:
+        "Searched for a foreign key relationship between 'album' and 'artist_names' in the schema 'live', but no matches were found.",
+      hint: "Perhaps you meant 'artist' instead of 'artist_names'.",
+    },
+  ],
+  [
+    'artist?select=data->>a->1',
+    {
+      status: 400,
+      code: '42883',
+      message: 'operator does not exist: text -> integer',
+      hint: 'No operator matches the given name and argument types. You might need to add explicit type casts.',
+    },
+  ],
+  [
+    'album?year=like.19*',
+    {
+      status: 400,
+      code: '42883',
+      message: 'operator does not exist: integer ~~ unknown',
+      hint: 'No operator matches the given name and argument types. You might need to add explicit type casts.',
+    },
+  ],
   [
     'artist?select=name,albums(title)',
     {

@@ -5,6 +5,7 @@ import { IS_VALUES } from './operators.ts'
 import { arrayLiteral } from './parameters.ts'
 import type { Condition, Filter, Logic } from './parse-filter.ts'
 import { POSTGREST } from './postgrest-codes.ts'
+import { POSTGREST_SAYS } from './postgrest-words.ts'
 
 /** What a row's conditions are written with. */
 export interface FilterScope extends Writing {
@@ -60,11 +61,13 @@ const holdsOthers = ({ category, builtIn }: CatalogType): boolean => 'ARGIU'.inc
 
 function assertType(filter: Filter, left: TypedSql, fits: boolean, wanted: string): void {
   if (fits) return
-  const { name } = filter.operator
+  const { name, family, sql } = filter.operator
   throw filter.reader.refused(
     `"${name}" is for ${wanted}; "${left.column}" is of type ${left.type.name}`,
     filter.field.position,
     POSTGREST.unknownOperator,
+    // What `is` and searches are written with is no operator.
+    family === 'is' || family === 'search' ? undefined : POSTGREST_SAYS.unknownOperator(left.type.name, sql),
   )
 }
 

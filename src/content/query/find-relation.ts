@@ -1,8 +1,8 @@
 import { AppError, type PostgrestError } from '../../errors.ts'
 import type { CatalogRelation, CatalogTable, ComputedRelation, ProjectFunction, StageCatalog } from './catalog.ts'
 import { POSTGREST } from './postgrest-codes.ts'
-import { POSTGREST_SAYS } from './postgrest-words.ts'
-import { nearestTo, suggest } from './suggest.ts'
+import { ALIKE, POSTGREST_SAYS } from './postgrest-words.ts'
+import { mostAlike, suggest } from './suggest.ts'
 
 type ColumnPairs = readonly (readonly [near: string, far: string])[]
 
@@ -75,7 +75,7 @@ export function findRelation(
     throw refuse(problem, POSTGREST.unknownRelation, unknown(null))
   }
   const problem = `no relation "${name}" of "${from.name}" is known from its foreign keys${suggest(name, related)}`
-  throw refuse(problem, POSTGREST.unknownRelation, unknown(nearestTo(name, related)))
+  throw refuse(problem, POSTGREST.unknownRelation, unknown(mostAlike(name, related, ALIKE.relations)))
 }
 
 const describedOf = (found: readonly Candidate[]): readonly Candidate['described'][] =>

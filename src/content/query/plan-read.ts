@@ -6,9 +6,9 @@ import { Parameters } from './parameters.ts'
 import { parseQuery } from './parse-query.ts'
 import type { QueryParameters, ReadOptions, ReadPlan, SqlStatement } from './plans.ts'
 import { POSTGREST } from './postgrest-codes.ts'
-import { POSTGREST_SAYS } from './postgrest-words.ts'
+import { ALIKE, POSTGREST_SAYS } from './postgrest-words.ts'
 import { countedSql, selectSql } from './select-sql.ts'
-import { nearestTo, suggest } from './suggest.ts'
+import { mostAlike, suggest } from './suggest.ts'
 import { buildTree, type TableNode } from './tree.ts'
 
 /**
@@ -60,7 +60,7 @@ export function findTable({ tables, schemaName }: StageCatalog, name: string): C
   const sought = name.slice(0, 200)
   throw notFound('table', sought, `in this stage${suggest(name, tables.keys())}`, {
     postgrestCode: POSTGREST.unknownTable,
-    postgrest: POSTGREST_SAYS.unknownTable(schemaName, sought, nearestTo(name, tables.keys())),
+    postgrest: POSTGREST_SAYS.unknownTable(schemaName, sought, mostAlike(name, tables.keys(), ALIKE.tables)),
   })
 }
 

@@ -1,5 +1,8 @@
 import type { PostgrestError } from '../../errors.ts'
 
+/** How much a name must be like the one that PostgREST's hints ask about. */
+export const ALIKE = { tables: 0.75, relations: 0.33 } as const
+
 /**
  * What PostgREST says, in its own words, where a failure here is one of its own.
  *
@@ -51,6 +54,11 @@ export const POSTGREST_SAYS = {
     hint: nearest === null ? null : `Perhaps you meant to reference the column "${table}.${nearest}".`,
   }),
   unknownType: (name: string): PostgrestError => ({ message: `type "${name}" does not exist` }),
+  /** In PostgreSQL's words. */
+  unknownOperator: (left: string, operator: string, right = 'unknown'): PostgrestError => ({
+    message: `operator does not exist: ${left} ${operator} ${right}`,
+    hint: 'No operator matches the given name and argument types. You might need to add explicit type casts.',
+  }),
   putWithoutKey: { message: "Filters must include all and only primary key columns with 'eq' operators" },
   notOneRow: (rows: number): PostgrestError => ({
     message: 'Cannot coerce the result to a single JSON object',
