@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { AppErrorOptions } from '../errors.ts'
 import type { Coding } from '../lib/coding.ts'
 
 /** After unpacking, where the body is gzip. */
@@ -20,6 +21,8 @@ export interface RawBody {
   readonly description: string
   /** Whether it may be missing, which is the same as an empty one. */
   readonly isOptional?: boolean
+  /** How clients that go by more than our own words know that it is missing. */
+  readonly missing?: Pick<AppErrorOptions, 'postgrestCode' | 'postgrest'>
   /** Whether a body is taken for one of this type that does not say of which it is. */
   readonly isAssumed?: boolean
 }

@@ -29,7 +29,8 @@ export async function readBody(spec: BodySpec | undefined, exchange: Exchange): 
     // An upload of no bytes is for its reader to judge, who knows what is missing.
     if (spec.kind === 'stream') return toUpload(exchange, 'identity')
     if (spec.kind === 'raw' && spec.isOptional) return Buffer.alloc(0)
-    throw invalidRequest(`a body of the type ${spec.mediaType} is required`)
+    const { postgrestCode, postgrest } = (spec.kind === 'raw' && spec.missing) || {}
+    throw invalidRequest(`a body of the type ${spec.mediaType} is required`, [], postgrestCode, postgrest)
   }
   const isAssumed = spec.kind === 'raw' && spec.isAssumed === true
   const types = [spec.mediaType, ...(spec.kind === 'raw' ? (spec.otherTypes ?? []) : [])]

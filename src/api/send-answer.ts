@@ -23,7 +23,7 @@ export async function sendAnswer(exchange: Exchange, spec: AnswerSpec | undefine
     }
     case 'bytes':
       if (!isWhole(body)) throw new Error(`the answer ${status} has no bytes as its body`)
-      if (body.length === 0) return sendWhole(exchange, status, headers)
+      if (body.length === 0 && answer.mediaType === undefined) return sendWhole(exchange, status, headers)
       return sendWhole(exchange, status, headers, body, answer.mediaType ?? spec.mediaType)
     case 'stream':
       if (!isStreamSource(body)) throw new Error(`the answer ${status} has no stream as its body`)

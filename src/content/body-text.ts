@@ -1,5 +1,5 @@
 import { AppError, invalidRequest } from '../errors.ts'
-import { POSTGREST } from './query/index.ts'
+import { POSTGREST, POSTGREST_SAYS } from './query/index.ts'
 
 /** Media types of what a write or a call may be given, beside JSON. */
 export const OTHER_BODY_TYPES = ['text/csv', 'application/x-www-form-urlencoded'] as const
@@ -36,8 +36,9 @@ function csvToJson(text: string): string {
     if (fields.length !== names.length) {
       throw invalidRequest(
         `record ${rows.length + 1} of the CSV has ${fields.length} fields, and the line of names has ${names.length}`,
-        [{ pointer: `/${rows.length}`, detail: 'All lines must have same number of fields' }],
+        [{ pointer: `/${rows.length}`, detail: 'has another number of fields than the line of names' }],
         POSTGREST.malformedBody,
+        POSTGREST_SAYS.unevenLines,
       )
     }
     const row = `{${names.map((name, index) => `${name}:${JSON.stringify(fields[index])}`).join(',')}}`

@@ -160,7 +160,7 @@ function assertFew({ called }: CallPlan, row: CallRow, { preferences }: CallQuer
   if (most === undefined) return
   if (!called.set) {
     const why = `the function "${called.name}" returns no set of rows, so max-affected says nothing about it`
-    throw invalidRequest(why, [], POSTGREST.affectedUnknown)
+    throw invalidRequest(why, [], POSTGREST.affectedUnknown, POSTGREST_SAYS.affectedUnknown)
   }
   assertAtMost(Number(row.results), most)
 }

@@ -136,7 +136,7 @@ function tryToWrite(
 function assertWanted(count: number, { kind, form, preferences }: RowsWrite): void {
   if (kind === 'put' && count !== 1) {
     const problem = 'the body has no row with the primary key that the filters name; nothing was changed'
-    throw invalidRequest(problem, [], POSTGREST.putOfAnotherKey)
+    throw invalidRequest(problem, [], POSTGREST.putOfAnotherKey, POSTGREST_SAYS.putOfAnotherKey)
   }
   if (form.format === 'object' && count !== 1) throw notOneRow(count)
   assertAtMost(count, preferences['max-affected'])

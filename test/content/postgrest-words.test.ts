@@ -6,7 +6,21 @@ import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 let wharf: TestWharf
 beforeAll(async () => {
   wharf = await startWharf()
-  await createProject(wharf, 'shop', await readFile(new URL('../fixtures/record-shop.sql', import.meta.url), 'utf8'))
+  const shop = await readFile(new URL('../fixtures/record-shop.sql', import.meta.url), 'utf8')
+  await createProject(
+    wharf,
+    'shop',
+    `${shop};
+     CREATE TABLE made (id integer GENERATED ALWAYS AS IDENTITY, once integer, twice integer GENERATED ALWAYS AS (2 * once) STORED);
+     CREATE FUNCTION greet(name text) RETURNS text LANGUAGE sql AS $$ SELECT name $$;
+     CREATE FUNCTION add_all(a integer, b integer) RETURNS integer LANGUAGE sql AS $$ SELECT a + b $$;
+     CREATE FUNCTION add_all(a integer, b integer, c integer) RETURNS integer LANGUAGE sql AS $$ SELECT a + b + c $$;
+     CREATE FUNCTION take_number(integer) RETURNS integer LANGUAGE sql AS $$ SELECT $1 $$;
+     CREATE FUNCTION take_text(text) RETURNS text LANGUAGE sql AS $$ SELECT $1 $$;
+     CREATE FUNCTION either(arg integer) RETURNS integer LANGUAGE sql AS $$ SELECT arg $$;
+     CREATE FUNCTION either(arg text, num integer DEFAULT 0) RETURNS text LANGUAGE sql AS $$ SELECT arg $$;
+     CREATE FUNCTION forget() RETURNS void LANGUAGE sql AS $$ SELECT $$;`,
+  )
 })
 afterAll(() => wharf.close())
 
@@ -210,6 +224,162 @@ test.for<[string, Readonly<Record<string, string>>, Said]>([
     { status: 406, code: 'PGRST106', message: 'The schema must be one of the following: live' },
   ],
 ])('and so is one of headers: %s with %j', ([path, headers, said]) => answers(path, headers, said))
+
+const PAIR = [{ id: 5 }, { id: 6, name: 'Ida' }]
+
+test.for<[string, string, unknown, Said]>([
+  ['POST', 'artist', '}{', { status: 400, code: 'PGRST102', message: 'Empty or invalid json' }],
+  ['POST', 'artist', '', { status: 400, code: 'PGRST102', message: 'Empty or invalid json' }],
+  ['PATCH', 'artist?id=eq.1', '', { status: 400, code: 'PGRST102', message: 'Empty or invalid json' }],
+  ['POST', 'artist', PAIR, { status: 400, code: 'PGRST102', message: 'All object keys must match' }],
+  ['POST', 'artist', [{ id: 5 }, 7], { status: 400, code: 'PGRST102', message: 'All object keys must match' }],
+  [
+    'POST',
+    'artist',
+    { id: 5, label: 'x' },
+    { status: 400, code: 'PGRST204', message: "Could not find the 'label' column of 'artist' in the schema cache" },
+  ],
+  [
+    'PATCH',
+    'artist?id=eq.1&columns=label',
+    { name: 'x' },
+    { status: 400, code: 'PGRST204', message: "Could not find the 'label' column of 'artist' in the schema cache" },
+  ],
+  [
+    'POST',
+    'made',
+    { twice: 5 },
+    {
+      status: 400,
+      code: '428C9',
+      message: 'cannot insert a non-DEFAULT value into column "twice"',
+      details: 'Column "twice" is a generated column.',
+    },
+  ],
+  [
+    'PATCH',
+    'made?once=eq.1&columns=id',
+    { id: 5 },
+    {
+      status: 400,
+      code: '428C9',
+      message: 'column "id" can only be updated to DEFAULT',
+      details: 'Column "id" is an identity column defined as GENERATED ALWAYS.',
+    },
+  ],
+  [
+    'PUT',
+    'artist?id=eq.9&limit=1',
+    { id: 9 },
+    { status: 400, code: 'PGRST114', message: 'limit/offset querystring parameters are not allowed for PUT' },
+  ],
+  [
+    'PUT',
+    'artist?id=eq.9',
+    { id: 8, name: 'Ida' },
+    { status: 400, code: 'PGRST115', message: 'Payload values do not match URL in primary key column(s)' },
+  ],
+])('and of writes: %s %s of %j', async ([method, path, body, said]) => {
+  const sent = typeof body === 'string' ? { body } : { json: body }
+  const answer = await wharf.root.request(method, `/content/shop/live/${path}`, sent)
+  const { code, message, details, hint } = answer.json as Said
+  expect({ status: answer.status, code, message, details, hint }).toEqual({ details: null, hint: null, ...said })
+})
+
+test('and of CSV whose lines differ', async () => {
+  const answer = await wharf.root.post('/content/shop/live/artist', {
+    headers: { 'content-type': 'text/csv' },
+    body: 'id,name\n5,Ida\n6',
+  })
+  const message = 'All lines must have same number of fields'
+  expect(answer).toMatchObject({ status: 400, json: { code: 'PGRST102', message, details: null } })
+})
+
+const notFound = (message: string, details: string, hint?: string): Said => ({
+  status: 404,
+  code: 'PGRST202',
+  message: `Could not find the function live.${message} in the schema cache`,
+  details: `Searched for the function live.${details}, but no matches were found in the schema cache.`,
+  ...(hint !== undefined && { hint: `Perhaps you meant to call the function live.${hint}` }),
+})
+
+const FREE = { 'content-type': 'text/plain' }
+const JSON_BODY = { 'content-type': 'application/json' }
+
+test.for<[string, string, Readonly<Record<string, string>>, string | undefined, Said]>([
+  ['GET', 'gret', {}, undefined, notFound('gret without parameters', 'gret without parameters', 'greet')],
+  [
+    'GET',
+    'nothing_like_it',
+    {},
+    undefined,
+    notFound('nothing_like_it without parameters', 'nothing_like_it without parameters'),
+  ],
+  ['GET', 'greet?nam=Ida', {}, undefined, notFound('greet(nam)', 'greet with parameter nam', 'greet(name)')],
+  ['GET', 'greet?colour=red', {}, undefined, notFound('greet(colour)', 'greet with parameter colour')],
+  [
+    'GET',
+    'add_all?b=2&d=4&a=1',
+    {},
+    undefined,
+    notFound('add_all(a, b, d)', 'add_all with parameters a, b, d', 'add_all(a, b, c)'),
+  ],
+  [
+    'POST',
+    'take_number',
+    JSON_BODY,
+    '{"x":1,"y":2}',
+    notFound('take_number(x, y)', 'take_number with parameters x, y or with a single unnamed json/jsonb parameter'),
+  ],
+  ['POST', 'take_number', FREE, 'x', notFound('take_number', 'take_number with a single unnamed text parameter')],
+  [
+    'POST',
+    'take_next',
+    JSON_BODY,
+    '{}',
+    notFound(
+      'take_next without parameters',
+      'take_next without parameters or with a single unnamed json/jsonb parameter',
+      'take_text',
+    ),
+  ],
+  [
+    'GET',
+    'either?arg=1',
+    {},
+    undefined,
+    {
+      status: 300,
+      code: 'PGRST203',
+      message:
+        'Could not choose the best candidate function between: live.either(arg => integer), live.either(arg => text, num => integer)',
+      hint: 'Try renaming the parameters or the function itself in the database so function overloading can be resolved',
+    },
+  ],
+  [
+    'POST',
+    'forget',
+    { prefer: 'max-affected=1' },
+    '',
+    {
+      status: 400,
+      code: 'PGRST128',
+      message: 'Function must return SETOF or TABLE when max-affected preference is used with handling=strict',
+    },
+  ],
+  [
+    'GET',
+    'greet?name=Ida',
+    { accept: 'text/xml' },
+    undefined,
+    { status: 406, code: 'PGRST107', message: 'None of these media types are available: text/xml' },
+  ],
+])('and of calls: %s rpc/%s', async ([method, path, headers, body, said]) => {
+  const sent = { headers, ...(body !== undefined && { body }) }
+  const answer = await wharf.root.request(method, `/content/shop/live/rpc/${path}`, sent)
+  const { code, message, details, hint } = answer.json as Said
+  expect({ status: answer.status, code, message, details, hint }).toEqual({ details: null, hint: null, ...said })
+})
 
 test('where a write breaks a rule, no value of the row is said', async () => {
   const answer = await wharf.root.post('/content/shop/live/artist', { json: { id: 1, name: 'Secret' } })

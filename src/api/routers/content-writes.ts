@@ -5,7 +5,7 @@ import type { ContentAccess } from '../../content/admission.ts'
 import { jsonTextOf, OTHER_BODY_TYPES } from '../../content/body-text.ts'
 import { appliedOf, formFor, type Preferences, preferencesOf } from '../../content/preferences.ts'
 import { profileOf } from '../../content/profile.ts'
-import { ROW_TYPES } from '../../content/query/index.ts'
+import { POSTGREST, POSTGREST_SAYS, ROW_TYPES } from '../../content/query/index.ts'
 import { contentRangeOf } from '../../content/read-rows.ts'
 import type { RowsWrite, Written } from '../../content/write-rows.ts'
 import type { Caller } from '../../projects/access.ts'
@@ -49,6 +49,7 @@ const body = rawBody('application/json', {
   otherTypes: OTHER_BODY_TYPES,
   description:
     'One row as an object, or an array of them; rows as CSV whose first line names the columns; or one row as a form.',
+  missing: { postgrestCode: POSTGREST.malformedBody, postgrest: POSTGREST_SAYS.malformedJson },
   // As PostgREST has it.
   isAssumed: true,
 })

@@ -1,8 +1,9 @@
-import { AppError } from '../../errors.ts'
+import { AppError, type PostgrestError } from '../../errors.ts'
 import type { CatalogFunction, FunctionArgument, StageCatalog } from './catalog.ts'
 import type { GivenArguments } from './function-call.ts'
 import { POSTGREST } from './postgrest-codes.ts'
-import { suggest } from './suggest.ts'
+import { POSTGREST_SAYS } from './postgrest-words.ts'
+import { mostAlike, suggest } from './suggest.ts'
 
 /** A function, and how its arguments are to be given to it. */
 export interface FoundFunction {
@@ -25,8 +26,8 @@ export function findFunction(catalog: StageCatalog, name: string, given: GivenAr
   const found = takesBody ? called.filter((each) => takesWhole(each, given)) : byName
   const [only] = found
   if (only && found.length === 1) return { called: only, takesBody }
-  if (only) throw ambiguous(name, found)
-  throw unknownFunction(catalog, name, names, called)
+  if (only) throw ambiguous(catalog, name, found)
+  throw unknownFunction(catalog, name, given, called)
 }
 
 /** The names under which arguments are given; undefined where they have none. */
@@ -53,41 +54,91 @@ function takesWhole({ arguments: all }: CatalogFunction, given: GivenArguments):
 }
 
 const MAX_SHOWN = 20
+const MAX_NAME = 200
 
-function ambiguous(name: string, found: readonly CatalogFunction[]): AppError {
+function ambiguous({ schemaName }: StageCatalog, name: string, found: readonly CatalogFunction[]): AppError {
   const message = `"${name}" may be any of ${found.length} functions, which take arguments of these names: give their arguments other names`
-  const faults = found.slice(0, MAX_SHOWN).map((each) => ({ detail: `could be ${signatureOf(each, true)}` }))
-  return new AppError('AMBIGUOUS_FUNCTION', message, { faults })
+  const some = found.slice(0, MAX_SHOWN)
+  const faults = some.map((each) => ({ detail: `could be ${signatureOf(each, true)}` }))
+  const postgrest = POSTGREST_SAYS.ambiguousFunction(schemaName, some)
+  return new AppError('AMBIGUOUS_FUNCTION', message, { faults, postgrest })
 }
 
 function unknownFunction(
-  { functions }: StageCatalog,
+  catalog: StageCatalog,
   name: string,
-  names: readonly string[] | undefined,
+  given: GivenArguments,
   called: readonly CatalogFunction[],
 ): AppError {
-  const shown = `"${name.slice(0, 200)}"`
-  if (called.length === 0) {
-    const message = `there is no function ${shown} in this stage that can be called${suggest(name, functions.keys())}`
-    return new AppError('NOT_FOUND', message, { postgrestCode: POSTGREST.unknownFunction })
+  const shown = name.slice(0, MAX_NAME)
+  const names = namesOf(given)
+    ?.slice(0, MAX_SHOWN)
+    .map((each) => each.slice(0, MAX_NAME))
+  const options = {
+    postgrestCode: POSTGREST.unknownFunction,
+    postgrest: inPostgrestsWords(catalog, shown, given, names?.toSorted() ?? []),
   }
-  const given = names
-    ? names.length === 0
-      ? 'without arguments'
-      : `with the arguments ${names
-          .slice(0, MAX_SHOWN)
-          .map((each) => `"${each.slice(0, 200)}"`)
-          .join(', ')}`
-    : 'with a single argument that has no name and is of the type of the body'
+  if (called.length === 0) {
+    const nearest = suggest(name, catalog.functions.keys())
+    return new AppError(
+      'NOT_FOUND',
+      `there is no function "${shown}" in this stage that can be called${nearest}`,
+      options,
+    )
+  }
+  const list = names?.map((each) => `"${each}"`).join(', ')
+  const how =
+    list === undefined
+      ? 'with a single argument that has no name and is of the type of the body'
+      : list === ''
+        ? 'without arguments'
+        : `with the arguments ${list}`
   const known = called.slice(0, MAX_SHOWN).map((each) => signatureOf(each, false))
   return new AppError(
     'NOT_FOUND',
-    `there is no function ${shown} ${given} in this stage; there is ${known.join(', ')}`,
-    {
-      postgrestCode: POSTGREST.unknownFunction,
-    },
+    `there is no function "${shown}" ${how} in this stage; there is ${known.join(', ')}`,
+    options,
   )
 }
+
+/** As PostgREST hints at them: how like a name at least is to be, and a list of arguments. */
+const LEAST_LIKE = { name: 0.75, arguments: 0.33 }
+
+function inPostgrestsWords(
+  { schemaName, functions }: StageCatalog,
+  name: string,
+  given: GivenArguments,
+  names: readonly string[],
+): PostgrestError {
+  const body = bodyOf(given)
+  const sought = { name, names, body }
+  if (body !== null && body !== 'json') return POSTGREST_SAYS.unknownFunction(schemaName, sought, null)
+  const named = functions.get(name)?.filter(isKnownToPostgrest) ?? []
+  const nearest =
+    named.length === 0
+      ? mostAlike(name, namesIn(functions), LEAST_LIKE.name)
+      : mostAlike(listOf(names), named.map(argumentsOf), LEAST_LIKE.arguments)
+  const hint = named.length === 0 || nearest === null ? nearest : `${name}${nearest}`
+  return POSTGREST_SAYS.unknownFunction(schemaName, sought, hint)
+}
+
+function bodyOf(given: GivenArguments): 'json' | 'text' | 'xml' | 'bytea' | null {
+  if (given.kind === 'whole') return given.type
+  return given.kind === 'json' && !given.isNamed ? 'json' : null
+}
+
+const namesIn = (functions: StageCatalog['functions']): readonly string[] =>
+  [...functions].filter(([, called]) => called.some(isKnownToPostgrest)).map(([name]) => name)
+
+/** It passes over functions whose arguments have no names, but those that take a whole body. */
+const isKnownToPostgrest = ({ arguments: all }: CatalogFunction): boolean =>
+  all.every(({ name }) => name !== '') || (all.length === 1 && WHOLE_TYPES.has(all[0]?.type.builtIn ?? ''))
+
+const WHOLE_TYPES: ReadonlySet<string> = new Set(['json', 'jsonb', 'text', 'xml', 'bytea'])
+
+const argumentsOf = ({ arguments: all }: CatalogFunction): string => listOf(all.map(({ name }) => name).toSorted())
+
+const listOf = (names: readonly string[]): string => `(${names.join(', ')})`
 
 function signatureOf({ name, arguments: all }: CatalogFunction, types: boolean): string {
   const one = (argument: FunctionArgument): string =>

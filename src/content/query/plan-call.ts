@@ -10,6 +10,7 @@ import { Parameters } from './parameters.ts'
 import { parseQuery } from './parse-query.ts'
 import { restrict, takesWhole } from './plan-read.ts'
 import type { CallForm, CallOptions, CallPlan, QueryParameters, RawType } from './plans.ts'
+import { POSTGREST_SAYS } from './postgrest-words.ts'
 import { locateInBody } from './read-body.ts'
 import { countedSql, selectSql } from './select-sql.ts'
 import { buildTree } from './tree.ts'
@@ -76,15 +77,19 @@ function formOf(
       if (aggregate) return { ...form, format: 'made', raw: aggregate.givesBytes ? 'bytea' : 'text', aggregate }
     } else if (format !== 'geojson' || hasFeatures) return form
   }
+  const asked = forms.map(({ made, contentType }) => made ?? contentType).join(', ')
+  const postgrest = POSTGREST_SAYS.noSuchTypes(asked)
   if (forms.every(({ format }) => format === 'geojson')) {
     const why = toFeature === null ? 'its database does not have PostGIS' : 'it gives no rows'
-    throw new AppError('NOT_ACCEPTABLE', `of the function "${name}" there is no GeoJSON, as ${why}`)
+    throw new AppError('NOT_ACCEPTABLE', `of the function "${name}" there is no GeoJSON, as ${why}`, { postgrest })
   }
   if (forms.every(({ raw }) => raw === undefined)) {
-    throw noneOf(RESULT_TYPES, forms.map(({ made, contentType }) => made ?? contentType).join(', '))
+    throw noneOf(RESULT_TYPES, asked)
   }
-  const given = type === null ? 'is not one value of that type' : `is of the type ${type}`
-  throw new AppError('NOT_ACCEPTABLE', `what the function "${name}" gives ${given}, as the Accept header has it`)
+  const given = type === null ? 'is not one value of a type' : `is of the type ${type}, which is none`
+  throw new AppError('NOT_ACCEPTABLE', `what the function "${name}" gives ${given} that the Accept header names`, {
+    postgrest,
+  })
 }
 
 /** By PostgreSQL's name of the type under all domains. */

@@ -18,7 +18,7 @@ export function planUpdate(
   const body = readBody(text)
   const [row] = body.rows
   if (body.rows.length > 1) throw invalidRequest('the body has to be one object: the columns to change')
-  const columns = row ? writtenColumns(write.table, body, write.query.columns, false) : []
+  const columns = row ? writtenColumns(write.table, body, write.query.columns, { kind: 'update', uneven: false }) : []
   if (!row || columns.length === 0) return finishWrite(write, [], { body, filtered: true })
   const { scope, target, name } = write
   const json = scope.parameters.of(body.text, 'pg_catalog.json')

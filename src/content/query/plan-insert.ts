@@ -31,7 +31,7 @@ export function planInsert(
   if (write.target.conditions.length > 0) throw invalidRequest('an insert takes no filters')
   const body = readBody(text)
   const withDefaults = options.missing === 'default'
-  const columns = writtenColumns(write.table, body, write.query.columns, withDefaults)
+  const columns = writtenColumns(write.table, body, write.query.columns, { kind: 'insert', uneven: withDefaults })
   const groups = withDefaults ? byColumnSet(body, columns) : [{ columns, positions: null }]
   const json = write.scope.parameters.of(body.text, 'pg_catalog.json')
   const duplicates = duplicatesOf(write, options)
@@ -60,10 +60,15 @@ export function planPut(
   const write = prepareWrite(['insert', 'update'], catalog, tableName, query, options)
   const { table, scope, target } = write
   if (write.seen.limit !== null || write.seen.offset !== 0)
-    throw invalidRequest('PUT takes no "limit" and no "offset"', [], POSTGREST.putWithLimit)
+    throw invalidRequest(
+      'PUT takes no "limit" and no "offset"',
+      [],
+      POSTGREST.putWithLimit,
+      POSTGREST_SAYS.putWithLimit,
+    )
   assertNamesKey(write)
   const body = readBody(text)
-  const columns = writtenColumns(table, body, write.query.columns, false)
+  const columns = writtenColumns(table, body, write.query.columns, { kind: 'insert', uneven: false })
   if (!table.primaryKey.every((name) => columns.some((column) => column.name === name))) {
     throw invalidRequest(`the body has to have the primary key, ${table.primaryKey.join(', ')}, as the filters do`)
   }

@@ -1,4 +1,5 @@
 import type { PostgrestError } from '../../errors.ts'
+import type { CatalogColumn, CatalogFunction } from './catalog.ts'
 
 /** How much a name must be like the one that PostgREST's hints ask about. */
 export const ALIKE = { tables: 0.75, relations: 0.33 } as const
@@ -59,7 +60,24 @@ export const POSTGREST_SAYS = {
     message: `operator does not exist: ${left} ${operator} ${right}`,
     hint: 'No operator matches the given name and argument types. You might need to add explicit type casts.',
   }),
+  malformedJson: { message: 'Empty or invalid json' },
+  unevenKeys: { message: 'All object keys must match', details: null },
+  unevenLines: { message: 'All lines must have same number of fields', details: null },
+  unknownColumnOfBody: (table: string, name: string): PostgrestError => ({
+    message: `Could not find the '${name}' column of '${table}' in the schema cache`,
+    details: null,
+  }),
+  /** As PostgreSQL says it. */
+  generatedColumn: ({ name, generated }: CatalogColumn, kind: 'insert' | 'update'): PostgrestError => ({
+    message:
+      kind === 'insert'
+        ? `cannot insert a non-DEFAULT value into column "${name}"`
+        : `column "${name}" can only be updated to DEFAULT`,
+    details: `Column "${name}" is ${generated ? 'a generated column' : 'an identity column defined as GENERATED ALWAYS'}.`,
+  }),
   putWithoutKey: { message: "Filters must include all and only primary key columns with 'eq' operators" },
+  putWithLimit: { message: 'limit/offset querystring parameters are not allowed for PUT' },
+  putOfAnotherKey: { message: 'Payload values do not match URL in primary key column(s)' },
   notOneRow: (rows: number): PostgrestError => ({
     message: 'Cannot coerce the result to a single JSON object',
     details: `The result contains ${rows} rows`,
@@ -78,10 +96,50 @@ export const POSTGREST_SAYS = {
     message: 'Query result exceeds max-affected preference constraint',
     details: `The query affects ${rows} rows`,
   }),
+  affectedUnknown: {
+    message: 'Function must return SETOF or TABLE when max-affected preference is used with handling=strict',
+  },
+  unknownFunction: (
+    schemaName: string,
+    { name, names, body }: SoughtFunction,
+    nearest: string | null,
+  ): PostgrestError => {
+    const sought = `${shown(schemaName)}.${name}`
+    const isWhole = body !== null && body !== 'json'
+    const listed = names.join(', ')
+    const given = names.length === 0 ? ' without parameters' : ` with parameter${names.length > 1 ? 's' : ''} ${listed}`
+    const whole = body === 'json' ? 'json/jsonb' : body
+    const single = whole === null ? '' : `${isWhole ? '' : ' or'} with a single unnamed ${whole} parameter`
+    return {
+      message: `Could not find the function ${sought}${isWhole ? '' : names.length === 0 ? given : `(${listed})`} in the schema cache`,
+      details: `Searched for the function ${sought}${isWhole ? '' : given}${single}, but no matches were found in the schema cache.`,
+      hint: nearest === null ? null : `Perhaps you meant to call the function ${shown(schemaName)}.${nearest}`,
+    }
+  },
+  ambiguousFunction: (schemaName: string, found: readonly CatalogFunction[]): PostgrestError => {
+    const candidates = found.map(
+      (each) =>
+        `${shown(schemaName)}.${each.name}(${each.arguments.map(({ name, type }) => `${name} => ${type.name}`).join(', ')})`,
+    )
+    return {
+      message: `Could not choose the best candidate function between: ${candidates.join(', ')}`,
+      details: null,
+      hint: 'Try renaming the parameters or the function itself in the database so function overloading can be resolved',
+    }
+  },
   unknownSchema: (schemaName: string): PostgrestError => ({
     message: `The schema must be one of the following: ${schemaName}`,
   }),
 } as const
+
+/** A function as a call looked for it. */
+interface SoughtFunction {
+  readonly name: string
+  /** Those of its arguments. */
+  readonly names: readonly string[]
+  /** As what its body may have been the only argument; null where it may not. */
+  readonly body: 'json' | 'text' | 'xml' | 'bytea' | null
+}
 
 /** A schema of Wharf's own has the name of its project before that of the stage. */
 const shown = (schemaName: string): string => schemaName.slice(schemaName.lastIndexOf('.') + 1)

@@ -17,17 +17,48 @@ export function nearestTo(name: string, known: Iterable<string>): string | null 
   return nearest.candidate === '' ? null : nearest.candidate
 }
 
+/** Longer texts are compared by their beginnings. */
+const MAX_LENGTH = 200
+
+/** As many of those that have most in common with a text are compared with it letter by letter. */
+const MAX_COMPARED = 50
+
 /**
- * The known name that is most like another one; null where none is alike enough.
+ * The known text that is most like another one, as PostgREST's hints have it: they have a piece of three letters in common, or else
+ * of two. Null where none is alike enough.
  *
- * @param least how large the part of the longer name must be in which they agree, e.g. 0.75.
+ * @param least how large the part of the longer text must be in which they agree, e.g. 0.75.
+ * @see https://github.com/laserpants/fuzzyset-haskell
  */
-export function mostAlike(name: string, known: Iterable<string>, least: number): string | null {
-  const wanted = name.slice(0, 64).toLowerCase()
-  let best: { readonly candidate: string | null; readonly similarity: number } = { candidate: null, similarity: 0 }
-  for (const candidate of known) {
-    const { similarity } = distance(wanted, candidate.toLowerCase())
-    if (similarity >= least && similarity > best.similarity) best = { candidate, similarity }
+export function mostAlike(text: string, known: Iterable<string>, least: number): string | null {
+  const sought = text.slice(0, MAX_LENGTH).toLowerCase()
+  const candidates = [...new Set(known)].map((candidate) => ({
+    candidate,
+    compared: candidate.slice(0, MAX_LENGTH).toLowerCase(),
+  }))
+  for (const size of [3, 2]) {
+    const wanted = [...piecesOf(sought, size)]
+    const inCommon = (compared: string): number => {
+      const pieces = piecesOf(compared, size)
+      return wanted.filter((piece) => pieces.has(piece)).length
+    }
+    const [nearest] = candidates
+      .map((each) => ({ ...each, common: inCommon(each.compared) }))
+      .filter(({ common }) => common > 0)
+      .toSorted((a, b) => b.common - a.common)
+      .slice(0, MAX_COMPARED)
+      .map(({ candidate, compared }) => ({ candidate, likeness: distance(sought, compared).similarity }))
+      .filter(({ likeness }) => likeness >= least)
+      .toSorted((a, b) => b.likeness - a.likeness)
+    if (nearest) return nearest.candidate
   }
-  return best.candidate
+  return null
+}
+
+/** The pieces of a text, which begins and ends with `-`: letters, digits, spaces and commas count. */
+function piecesOf(text: string, size: number): ReadonlySet<string> {
+  const letters = `-${text.replaceAll(/[^\p{L}\p{N}\s,]/gu, '')}-`
+  return new Set(
+    Array.from({ length: Math.max(0, letters.length - size + 1) }, (_, at) => letters.slice(at, at + size)),
+  )
 }
