@@ -312,7 +312,7 @@ describe.skipIf(!hasChromium)('every view', () => {
     const delivery = console.page.getByRole('row', { name: /webhook\.test/ })
     await delivery.getByText('waiting, not tried yet').waitFor()
     for (const [due, says] of [
-      [`interval '2 hours'`, 'waiting, next try in 1 hour'],
+      [`interval '3 days'`, 'waiting, next try in 2 days'],
       [`interval '-1 minute'`, 'waiting, its next try is due'],
     ] as const) {
       await database.query(`UPDATE control.delivery SET attempt = 1, due_at = now() + ${due}`)
