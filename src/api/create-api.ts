@@ -107,7 +107,7 @@ export function createApi<Caller>(options: ApiOptions<Caller>): Api {
       expressRoute[toExpressMethod(route)](toExpress(server))
       if (route.spec.direct) direct.push({ path, target: server })
     }
-    expressRoute.options(toExpress(serve((exchange) => sendWhole(exchange, 204, { allow }), unnamed)))
+    expressRoute.options(toExpress(serve((exchange) => sendAllowed(exchange, group, allow), unnamed)))
     expressRoute.all(
       toExpress(serve((exchange) => sendFailure(exchange, methodNotAllowed(exchange, allow), { allow }), unnamed)),
     )
@@ -180,6 +180,15 @@ const toExpressMethod = ({ spec }: BoundRoute<never>) => EXPRESS_METHODS[spec.me
 function allowedMethods(group: readonly BoundRoute<never>[]): string {
   const methods = group.flatMap(({ spec }) => (spec.method === 'GET' ? ['GET', 'HEAD'] : [spec.method]))
   return [...methods, 'OPTIONS'].join(', ')
+}
+
+/** Says which methods there are: on this very thing, where a route can tell and the client may know; else on any such path. */
+async function sendAllowed(exchange: Exchange, group: readonly BoundRoute<never>[], allow: string): Promise<void> {
+  const route = group.find(({ allowed }) => allowed !== undefined)
+  exchange.speaksPostgrest = route?.spec.dialect !== undefined
+  const allowed = await route?.allowed?.(exchange)
+  if (allowed === undefined) return sendWhole(exchange, 204, { allow })
+  return sendWhole(exchange, 200, { allow: allowed })
 }
 
 const methodNotAllowed = ({ request, matched }: Exchange, allow: string): AppError =>

@@ -108,14 +108,23 @@ export type Admit<Granted> = (credentials: Credentials) => Promise<Granted>
 export interface BoundRoute<Caller> {
   readonly spec: AnyRouteSpec
   readonly respond: (exchange: Exchange, authenticate: Authenticate<Caller>) => Promise<AnyAnswer>
+  /**
+   * The methods that `OPTIONS` names of the path, for a client with a token that may make the call; undefined for one without
+   * a token, which hears of all that the interface has.
+   */
+  readonly allowed?: (exchange: Exchange) => Promise<string | undefined>
 }
 
 export interface Route<S extends AnyRouteSpec> {
   readonly spec: S
   /** Binds the handler. What it throws is answered with a problem document. */
   readonly handle: <Caller>(handler: Handler<S, CallerOf<S['access'], Caller>>) => BoundRoute<Caller>
-  /** Binds the handler of a `visitor` route, and who is let in. */
-  readonly admit: <Caller, Granted>(admit: Admit<Granted>, handler: Handler<S, Granted>) => BoundRoute<Caller>
+  /** Binds the handler of a `visitor` route, who is let in, and what `OPTIONS` says to those who are. */
+  readonly admit: <Caller, Granted>(
+    admit: Admit<Granted>,
+    handler: Handler<S, Granted>,
+    allowed?: (call: Pick<Call<S, Granted>, 'caller' | 'params'>) => string | Promise<string>,
+  ) => BoundRoute<Caller>
 }
 
 type Handler<S extends AnyRouteSpec, Caller> = (
@@ -183,17 +192,26 @@ export function defineRoute<
       respond: async (exchange, authenticate) =>
         respondTo(exchange, await callerFor(spec.access, exchange, authenticate), handler),
     }),
-    admit: (admit, handler) => ({
-      spec,
-      async respond(exchange) {
-        const token = tokenOf(exchange)
+    admit(admit, handler, allowed) {
+      const admitFrom = (exchange: Exchange, token: string | undefined) => {
         const identify = (tokenId: string): void => {
           exchange.tokenId = tokenId
         }
-        const granted = await letIn(exchange, token, () => admit({ token, params: exchange.matched.params, identify }))
-        return respondTo(exchange, granted, handler)
-      },
-    }),
+        return letIn(exchange, token, () => admit({ token, params: exchange.matched.params, identify }))
+      }
+      return {
+        spec,
+        respond: async (exchange) => respondTo(exchange, await admitFrom(exchange, tokenOf(exchange)), handler),
+        ...(allowed && {
+          async allowed(exchange: Exchange) {
+            const token = tokenOf(exchange)
+            if (token === undefined) return undefined
+            const caller = await admitFrom(exchange, token)
+            return allowed({ caller, params: parseHead(spec, exchange).params })
+          },
+        }),
+      }
+    },
   }
 }
 

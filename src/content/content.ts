@@ -11,6 +11,7 @@ import { createBatcher } from '../lib/batcher.ts'
 import { unlessDeleted } from '../projects/deleted-meanwhile.ts'
 import type { FindProjectDatabase } from '../projects/stage-database.ts'
 import { type AdmitContentRequest, type ContentAccess, createAdmission } from './admission.ts'
+import { type Addressed, readAllowedMethods } from './allowed-methods.ts'
 import { type AttachedStage, createAttachedVersions } from './attached-stages.ts'
 import { createFunctionCalls, type FunctionCalls } from './call-functions.ts'
 import { createCatalogs } from './catalogs.ts'
@@ -34,6 +35,8 @@ export interface Content extends FunctionCalls {
   readonly isUnseen: (access: ContentAccess, query: () => RowsQuery) => boolean | Promise<boolean>
   /** The stage at a glance, see `readOverview`. */
   readonly overview: (access: ContentAccess, request: ReadRequest) => Promise<Answered>
+  /** What `Allow` says of a table or a function, see `readAllowedMethods`. */
+  readonly allowedMethods: (access: ContentAccess, addressed: Addressed) => Promise<string>
   /** @throws {AppError} as `writeRows` does. */
   readonly write: (access: ContentAccess, write: RowsWrite) => Promise<Written>
 }
@@ -116,6 +119,8 @@ export function createContent(options: {
       const read = reading(access, (source) => readOverview(source, access, servicesFor(access)))
       return keptAnswers(access, request, async () => ({ answer: await read(), unseen: false }))
     },
+    allowedMethods: (access, addressed) =>
+      reading(access, (source) => readAllowedMethods(source, addressed, servicesFor(access)))(),
     async write(access, write) {
       return unlessDeleted(control.prisma, [access.project.slug], async () => {
         const [source] = await Promise.all([sourceOf(access), askWritable('', undefined)])

@@ -84,6 +84,17 @@ test('a permission that is missing is named', async () => {
   })
 })
 
+test('OPTIONS says what there is only to who may read it; without a token it names the methods of any such path', async () => {
+  const any = { status: 204, headers: { allow: 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS' } }
+  for (const path of [SHIP, '/content/ships/live/nothing', '/content/nothing/live/ship']) {
+    expect(await clients.nobody?.request('OPTIONS', path)).toMatchObject(any)
+  }
+  expect(await clients.viewer?.request('OPTIONS', SHIP)).toMatchObject({ status: 200 })
+  expect(await clients.nothing?.request('OPTIONS', SHIP)).toMatchObject({ status: 403 })
+  expect(await clients.unknown?.request('OPTIONS', SHIP)).toMatchObject({ status: 401 })
+  expect(await clients.outsider?.request('OPTIONS', SHIP)).toMatchObject({ status: 404 })
+})
+
 test('what the public role allows needs no token, and nothing else', async () => {
   const nobody = wharf.root.withToken(undefined)
   expect((await nobody.get('/content/open/live/ship')).status).toBe(200)

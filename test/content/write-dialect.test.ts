@@ -462,3 +462,31 @@ describe('bodies', () => {
     },
   )
 })
+
+describe('OPTIONS with a token names the methods', () => {
+  test.each([
+    ['tool', 'OPTIONS,GET,HEAD,POST,PUT,PATCH,DELETE'],
+    ['part', 'OPTIONS,GET,HEAD,POST,PUT,PATCH,DELETE'],
+    ['keyless', 'OPTIONS,GET,HEAD,POST,PATCH,DELETE'],
+    ['shouted', 'OPTIONS,GET,HEAD,POST,PUT,PATCH,DELETE'],
+    ['counted', 'OPTIONS,GET,HEAD'],
+    ['nowhere', 'OPTIONS,GET,HEAD,POST'],
+    ['rpc/drop_all', 'OPTIONS,POST'],
+    ['rpc/noon', 'OPTIONS,GET,HEAD,POST'],
+  ])('that %s takes', async (path, allow) => {
+    const answer = await wharf.root.request('OPTIONS', at(path))
+    expect(answer).toMatchObject({ status: 200, headers: { allow, 'content-length': '0' } })
+  })
+
+  test('that a stage takes', async () => {
+    const answer = await wharf.root.request('OPTIONS', '/content/stock/live')
+    expect(answer).toMatchObject({ status: 200, headers: { allow: 'OPTIONS,GET,HEAD' } })
+  })
+
+  test.each([
+    ['nothing', 'PGRST205'],
+    ['rpc/nothing', 'PGRST202'],
+  ])('and is a 404 for %s', async (path, code) => {
+    expect(await wharf.root.request('OPTIONS', at(path))).toMatchObject({ status: 404, json: { code } })
+  })
+})

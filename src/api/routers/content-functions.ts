@@ -100,36 +100,40 @@ export function contentFunctionRoutes(container: Container): readonly BoundRoute
   const { content } = container
   const admit = admitTo(container, access.permission)
   return [
-    readFunction.admit<Caller, ContentAccess>(admit, async ({ caller: granted, params, request }) => {
-      const { headers, queryText, method } = request
-      const forms = callFormsFor(headers.accept)
-      // Which of them it is follows from the function.
-      const etagForm = [...new Set(forms.map(nameOf))].join('+')
-      const preferences = preferencesOf(header(headers.prefer))
-      // As RFC 9110 has it, and PostgREST: a range is for GET.
-      const range = method === 'GET' ? rangeOf(headers.range) : undefined
-      const profile = profileOf(granted, profilesIn(headers))
-      const { count, timezone } = preferences
-      const asked: ReadRequest = {
-        canonical: `function\n${etagForm} ${count} ${range?.offset} ${range?.limit} ${timezone}\n${inOneOrder(queryText)}\n${params.function}`,
-        gzip: takesGzip(headers['accept-encoding']),
-      }
-      const query: CallQuery = {
-        call: { name: params.function, parameters: [...request.search], body: undefined },
-        forms,
-        count: count !== undefined,
-        range,
-        preferences,
-        tokenId: undefined,
-      }
-      const read = await content.readFunction(granted, asked, query, isKnown(headers, granted, etagForm))
-      if (read.kind === 'unchanged') return unchanged(granted, etagForm)
-      if (read.kind === 'nothing') return { status: 204 }
-      return describe(read.answered, etagForm, read.answered.answer.status, {
-        applied: appliedOf(preferences, ['count', 'tx', 'handling', 'timezone']),
-        profile,
-      })
-    }),
+    readFunction.admit<Caller, ContentAccess>(
+      admit,
+      async ({ caller: granted, params, request }) => {
+        const { headers, queryText, method } = request
+        const forms = callFormsFor(headers.accept)
+        // Which of them it is follows from the function.
+        const etagForm = [...new Set(forms.map(nameOf))].join('+')
+        const preferences = preferencesOf(header(headers.prefer))
+        // As RFC 9110 has it, and PostgREST: a range is for GET.
+        const range = method === 'GET' ? rangeOf(headers.range) : undefined
+        const profile = profileOf(granted, profilesIn(headers))
+        const { count, timezone } = preferences
+        const asked: ReadRequest = {
+          canonical: `function\n${etagForm} ${count} ${range?.offset} ${range?.limit} ${timezone}\n${inOneOrder(queryText)}\n${params.function}`,
+          gzip: takesGzip(headers['accept-encoding']),
+        }
+        const query: CallQuery = {
+          call: { name: params.function, parameters: [...request.search], body: undefined },
+          forms,
+          count: count !== undefined,
+          range,
+          preferences,
+          tokenId: undefined,
+        }
+        const read = await content.readFunction(granted, asked, query, isKnown(headers, granted, etagForm))
+        if (read.kind === 'unchanged') return unchanged(granted, etagForm)
+        if (read.kind === 'nothing') return { status: 204 }
+        return describe(read.answered, etagForm, read.answered.answer.status, {
+          applied: appliedOf(preferences, ['count', 'tx', 'handling', 'timezone']),
+          profile,
+        })
+      },
+      ({ caller: granted, params }) => content.allowedMethods(granted, { function: params.function }),
+    ),
     callFunction.admit<Caller, ContentAccess>(admit, async ({ caller: granted, params, request, body }) => {
       const { headers } = request
       const preferences = preferencesOf(header(headers.prefer))

@@ -90,40 +90,48 @@ export function contentRoutes(container: Container): readonly BoundRoute<Caller>
   const { content } = container
   const admit = admitTo(container, access.permission)
   return [
-    getStage.admit<Caller, ContentAccess>(admit, async ({ caller: granted, request: { headers, search } }) => {
-      assertAcceptable(['application/json'], headers.accept)
-      const profile = profileOf(granted, profilesIn(headers))
-      for (const name of search.keys()) throw notTaken(name)
-      if (isKnown(headers, granted, 'json')) return unchanged(granted, 'json')
-      const answered = await content.overview(granted, {
-        canonical: 'overview',
-        gzip: takesGzip(headers['accept-encoding']),
-      })
-      return describe(answered, 'json', 200, { profile })
-    }),
-    getRows.admit<Caller, ContentAccess>(admit, async ({ caller: granted, params, request }) => {
-      const { headers, queryText } = request
-      const form = formFor(headers.accept)
-      const etagForm = nameOfForm(form)
-      const known = isKnown(headers, granted, etagForm)
-      const profile = profileOf(granted, profilesIn(headers))
-      const preferences = preferencesOf(header(headers.prefer))
-      const range = rangeOf(headers.range)
-      const { count, timezone } = preferences
-      const query = () => ({ form, table: params.table, parameters: [...request.search], count, range, timezone })
-      if (known && !(await content.isUnseen(granted, query))) return unchanged(granted, etagForm)
-      const ordered = inOneOrder(queryText)
-      const asked: ReadRequest = {
-        canonical: `rows\n${etagForm} ${count} ${range?.offset} ${range?.limit} ${timezone}\n${ordered}\n${params.table}`,
-        gzip: takesGzip(headers['accept-encoding']),
-      }
-      const answered = await content.rows(granted, asked, query)
-      return describe(answered, etagForm, answered.answer.status, {
-        applied: appliedOf(preferences, ['count', 'tx', 'handling', 'timezone']),
-        location: locationOf(granted, params.table, ordered),
-        profile,
-      })
-    }),
+    getStage.admit<Caller, ContentAccess>(
+      admit,
+      async ({ caller: granted, request: { headers, search } }) => {
+        assertAcceptable(['application/json'], headers.accept)
+        const profile = profileOf(granted, profilesIn(headers))
+        for (const name of search.keys()) throw notTaken(name)
+        if (isKnown(headers, granted, 'json')) return unchanged(granted, 'json')
+        const answered = await content.overview(granted, {
+          canonical: 'overview',
+          gzip: takesGzip(headers['accept-encoding']),
+        })
+        return describe(answered, 'json', 200, { profile })
+      },
+      () => 'OPTIONS,GET,HEAD',
+    ),
+    getRows.admit<Caller, ContentAccess>(
+      admit,
+      async ({ caller: granted, params, request }) => {
+        const { headers, queryText } = request
+        const form = formFor(headers.accept)
+        const etagForm = nameOfForm(form)
+        const known = isKnown(headers, granted, etagForm)
+        const profile = profileOf(granted, profilesIn(headers))
+        const preferences = preferencesOf(header(headers.prefer))
+        const range = rangeOf(headers.range)
+        const { count, timezone } = preferences
+        const query = () => ({ form, table: params.table, parameters: [...request.search], count, range, timezone })
+        if (known && !(await content.isUnseen(granted, query))) return unchanged(granted, etagForm)
+        const ordered = inOneOrder(queryText)
+        const asked: ReadRequest = {
+          canonical: `rows\n${etagForm} ${count} ${range?.offset} ${range?.limit} ${timezone}\n${ordered}\n${params.table}`,
+          gzip: takesGzip(headers['accept-encoding']),
+        }
+        const answered = await content.rows(granted, asked, query)
+        return describe(answered, etagForm, answered.answer.status, {
+          applied: appliedOf(preferences, ['count', 'tx', 'handling', 'timezone']),
+          location: locationOf(granted, params.table, ordered),
+          profile,
+        })
+      },
+      ({ caller: granted, params: { table } }) => content.allowedMethods(granted, { table }),
+    ),
   ]
 }
 
