@@ -9,6 +9,7 @@ import { createAddressOf } from './client-address.ts'
 import { createDirectRoutes, type MatchedPath } from './direct-routes.ts'
 import { type ApiLimits, DEFAULT_LIMITS, type Exchange, type Frame } from './exchange.ts'
 import type { AnsweredRequest } from './metrics.ts'
+import { refusedMethod } from './postgrest-error.ts'
 import { createRequestLimits, type RequestLimitOptions } from './request-limits.ts'
 import type { Authenticate, BoundRoute } from './route.ts'
 import { createSecurityHeaders } from './security-headers.ts'
@@ -108,9 +109,12 @@ export function createApi<Caller>(options: ApiOptions<Caller>): Api {
       if (route.spec.direct) direct.push({ path, target: server })
     }
     expressRoute.options(toExpress(serve((exchange) => sendAllowed(exchange, group, allow), unnamed)))
-    expressRoute.all(
-      toExpress(serve((exchange) => sendFailure(exchange, methodNotAllowed(exchange, allow), { allow }), unnamed)),
-    )
+    const speaksPostgrest = group.some(({ spec }) => spec.dialect !== undefined)
+    const refuseMethod = (exchange: Exchange) => {
+      exchange.speaksPostgrest = speaksPostgrest
+      return sendFailure(exchange, methodNotAllowed(exchange, path, allow), { allow })
+    }
+    expressRoute.all(toExpress(serve(refuseMethod, unnamed)))
   }
   const isOfDialect = createIsOfDialect(routes)
   app.use(
@@ -191,8 +195,8 @@ async function sendAllowed(exchange: Exchange, group: readonly BoundRoute<never>
   return sendWhole(exchange, 200, { allow: allowed })
 }
 
-const methodNotAllowed = ({ request, matched }: Exchange, allow: string): AppError =>
-  new AppError('METHOD_NOT_ALLOWED', `${matched.path} answers ${allow}, and not ${request.method}`)
+const methodNotAllowed = ({ request: { method = '' }, matched }: Exchange, path: string, allow: string): AppError =>
+  new AppError('METHOD_NOT_ALLOWED', `${matched.path} answers ${allow}, and not ${method}`, refusedMethod(path, method))
 
 /** What fails before a route is reached: a path that can't be decoded, or a bug. */
 function createErrorHandler(serveFailure: (error: unknown) => RequestHandler): ErrorRequestHandler {

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import type { Problem } from '../contract/problem.ts'
 import { isRaised, shownSqlState } from '../database/sqlstate.ts'
-import { AppError, Raised } from '../errors.ts'
+import { AppError, type AppErrorOptions, Raised } from '../errors.ts'
 
 /**
  * PostgREST's own codes for what PostgreSQL has none for.
@@ -28,6 +28,13 @@ export function toPostgrestError(failure: unknown, problem: Problem): PostgrestE
   const details = problem.errors?.map(({ detail }) => detail).join('; ') ?? null
   const own = { message: problem.detail, code: codeOf(failure), details, hint: null }
   return failure instanceof AppError ? { ...own, ...failure.postgrest } : own
+}
+
+/** A method that no route of a path has, in PostgREST's words. */
+export function refusedMethod(path: string, method: string): Pick<AppErrorOptions, 'postgrestCode' | 'postgrest'> {
+  return path.endsWith('/rpc/{function}')
+    ? { postgrestCode: 'PGRST101', postgrest: { message: `Cannot use the ${method} method on RPC` } }
+    : { postgrestCode: 'PGRST117', postgrest: { message: `Unsupported HTTP method: ${method}` } }
 }
 
 function codeOf(failure: unknown): string {

@@ -285,7 +285,8 @@ describe('functions that are not called', () => {
   })
 
   test.for(['PATCH', 'PUT', 'DELETE'])('%s is a 405', async (method) => {
-    expect(await wharf.root.request(method, `${RPC}/hello`)).toMatchObject({ status: 405 })
+    const said = { code: 'PGRST101', message: `Cannot use the ${method} method on RPC`, details: null, hint: null }
+    expect(await wharf.root.request(method, `${RPC}/hello`)).toMatchObject({ status: 405, json: said })
   })
 })
 
