@@ -14,7 +14,10 @@ const messageSchema = z.object({
   details: z.string().nullish(),
   hint: z.string().nullish(),
 })
-const detailSchema = z.object({ status: z.int().min(400).max(499) })
+const detailSchema = z.object({ status: z.int().min(100).max(599) })
+
+/** For what was raised with a status that is not for the project to say. */
+const REFUSED = 400
 
 /**
  * What a function or a trigger of the project raised to be answered with a status of its choice.
@@ -31,8 +34,25 @@ export function raisedFailure(error: unknown): Raised | undefined {
   }
   if (code !== 'PGRST') return undefined
   const said = messageSchema.safeParse(parseJson(message)).data
+  if (!said) return malformed(`Invalid JSON value for MESSAGE: '${message}'`, MESSAGE_FORM, error)
   const answer = detailSchema.safeParse(parseJson(detail ?? '')).data
-  if (!said || !answer) return undefined
+  if (!answer) {
+    const problem = detail ? `Invalid JSON value for DETAIL: '${detail}'` : 'DETAIL is missing in the RAISE statement'
+    return malformed(problem, DETAIL_FORM, error)
+  }
   const { details = null, hint: help = null } = said
-  return new Raised(said.message, answer.status, { code: said.code, details, hint: help }, { cause: error })
+  const isClients = answer.status >= 400 && answer.status <= 499
+  const raised = { code: said.code, details, hint: help }
+  return new Raised(said.message, isClients ? answer.status : REFUSED, raised, { cause: error })
+}
+
+const MESSAGE_FORM =
+  "MESSAGE must be a JSON object with obligatory keys: 'code', 'message' and optional keys: 'details', 'hint'."
+const DETAIL_FORM =
+  "DETAIL must be a JSON object with obligatory keys: 'status', 'headers' and optional key: 'status_text'."
+
+/** As PostgREST says it, with a status of its own. */
+function malformed(details: string, hint: string, cause: pg.DatabaseError): Raised {
+  const message = `Could not parse JSON in the "RAISE SQLSTATE 'PGRST'" error`
+  return new Raised(message, REFUSED, { code: 'PGRST121', details, hint }, { cause })
 }

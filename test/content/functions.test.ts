@@ -328,9 +328,19 @@ describe('errors', () => {
       json: { code: '123', message: 'ABC', details: 'DEF', hint: 'XYZ' },
       headers: expect.not.objectContaining({ 'x-header': expect.anything() }),
     })
-    for (const answer of ['{"status":200,"headers":{}}', 'INVALID', '{"status":503}']) {
-      expect(await call(answer)).toMatchObject({ status: 400, json: { code: 'PGRST' } })
+    for (const answer of ['{"status":200,"headers":{}}', '{"status":332}', '{"status":503}']) {
+      expect(await call(answer)).toMatchObject({ status: 400, json: { code: '123', message: 'ABC', details: 'DEF' } })
     }
+  })
+
+  test.for([
+    ['INVALID', '{"status":404}', "Invalid JSON value for MESSAGE: 'INVALID'"],
+    ['{"code":"1","message":"A"}', 'INVALID', "Invalid JSON value for DETAIL: 'INVALID'"],
+    ['{"code":"1","message":"A"}', '', 'DETAIL is missing in the RAISE statement'],
+  ] as const)('and is told where that is no such JSON: %s with %j', async ([said, answer, details]) => {
+    const message = `Could not parse JSON in the "RAISE SQLSTATE 'PGRST'" error`
+    const answered = await post('refuses_pgrst', { said, answer })
+    expect(answered).toMatchObject({ status: 400, json: { code: 'PGRST121', message, details } })
   })
 
   test('a function that fails leaves nothing of what it wrote', async () => {
