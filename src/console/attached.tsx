@@ -25,6 +25,9 @@ export function AttachedDatabases({ client }: { readonly client: Client }) {
           No database is attached yet: <code>wharf project:attach</code> attaches one as a project.
         </p>
       )}
+      {slugs && slugs.length > 0 && (
+        <p class="quiet">Choose a project to see where its database is, and what may be done there.</p>
+      )}
       <p class="actions">
         {slugs?.map((slug) => (
           <button type="button" key={slug} aria-expanded={slug === chosen} onClick={() => setChosen(slug)}>

@@ -44,7 +44,7 @@ export function EventLog({ client, project, stage }: LogProps) {
       </p>
       <Failure text={failure} />
       {value?.items.length === 0 && <p>Nothing happened yet.</p>}
-      {value && value.items.length > 0 && <p class="quiet">Times are those of {browserZone()}.</p>}
+      {value && value.items.length > 0 && <p class="quiet">Times are in {browserZone()}.</p>}
       <ol class="log">
         {value?.items.map((event) => (
           <li key={event.id}>

@@ -121,7 +121,7 @@ function JobFacts({ client, job }: { readonly client: Client; readonly job: Job 
 function JobError({ error }: { readonly error: NonNullable<Job['error']> }) {
   const { title, advice } = adviceFor(error.code)
   return (
-    <section class="card" aria-label="Error">
+    <section class="card failed" aria-label="Error">
       <h2>
         {title} <span class="quiet">{error.code}</span>
       </h2>

@@ -75,7 +75,7 @@ export function Jobs({ client, asked }: { readonly client: Client; readonly aske
       <Failure text={failure} />
       {value?.items.length === 0 && <p>{isFiltered ? 'No job is like that.' : 'There is no job yet.'}</p>}
       {value && value.items.length > 0 && (
-        <p class="quiet">Times are those of {browserZone()}; sizes are those of archives.</p>
+        <p class="quiet">Times are in {browserZone()}; sizes are those of archives.</p>
       )}
       <ul class="jobs">
         {value?.items.map((job) => (

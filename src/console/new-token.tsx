@@ -5,6 +5,7 @@ import { readProjects } from './read-projects.ts'
 import { toWords } from './role-words.ts'
 import { Secret } from './secret.tsx'
 import { shown } from './shown.ts'
+import { SubmitButton } from './submit-button.tsx'
 import type { CreatedToken, Page, Role } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
@@ -98,9 +99,11 @@ export function NewToken({ client, onMade }: NewTokenProps) {
         value={days}
         onInput={(event) => setDays(event.currentTarget.value)}
       />
-      <button type="submit" class="main" disabled={isBusy || project === '' || role === ''}>
-        Make the token
-      </button>
+      <SubmitButton
+        word="Make the token"
+        isBusy={isBusy}
+        first={project === '' || role === '' ? 'Choose a project and a role first.' : undefined}
+      />
       <Failure text={failure} />
     </form>
   )

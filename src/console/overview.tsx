@@ -48,7 +48,7 @@ export function Overview({ client }: { readonly client: Client }) {
         </Legend>
       )}
       <div class="projects">
-        {value?.items.map((project) => (
+        {value?.items.toSorted(overdueFirst).map((project) => (
           <ProjectRow key={project.slug} client={client} project={project} isRoot={me?.root === true} />
         ))}
       </div>
@@ -57,6 +57,10 @@ export function Overview({ client }: { readonly client: Client }) {
     </>
   )
 }
+
+/** What is wrong is to be on the first screen, also of a phone. */
+const overdueFirst = (one: ProjectOverview, other: ProjectOverview): number =>
+  Number(one.overdueSince === null) - Number(other.overdueSince === null)
 
 /** So many schedules of a project are named: those that run come first. */
 const NAMED = 3

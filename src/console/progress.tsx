@@ -6,8 +6,13 @@ export function Progress({ job: { status, progress, startedAt } }: { readonly jo
   if (!progress) return status === 'running' ? <p class="quiet">It has begun; figures follow.</p> : null
   const { phase, table, rows, rowsTotal, bytes, percent } = progress
   const figures = `${toRows(rows)}, ${toSize(bytes)}`
-  if (status === 'succeeded') return <p>In all: {figures}</p>
-  if (status !== 'running') return bytes > 0 ? <p>It came as far as: {rows > 0 ? figures : toSize(bytes)}</p> : null
+  if (status === 'succeeded')
+    return (
+      <p>
+        In all: {toRows(rows)}, {toSize(bytes)} of archive
+      </p>
+    )
+  if (status !== 'running') return rows > 0 ? <p>It came as far as {toRows(rows)}.</p> : null
   return (
     <div class="progress">
       {percent !== null && <progress max="100" value={percent} aria-label="Progress" />}

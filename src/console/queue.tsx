@@ -25,11 +25,11 @@ export function QueueFacts({ client }: { readonly client: Client }) {
       {value && (
         <>
           <p class="quiet">
-            What tells workers which jobs there are, not the jobs themselves: one that has ended or failed has no entry
-            any more.
+            These entries tell workers which jobs there are; they are not the jobs themselves. The job of a failed entry
+            is put here again.
           </p>
-          <Kinds kinds={value.kinds} />
-          {value.entries.length === 0 ? <p>The queue is empty.</p> : <Entries entries={value.entries} />}
+          {value.kinds.every(isEmpty) ? <p>The queue is empty.</p> : <Kinds kinds={value.kinds} />}
+          {value.entries.length > 0 && <Entries entries={value.entries} />}
         </>
       )}
     </>
@@ -41,6 +41,9 @@ const Kinds = ({ kinds }: Pick<Queue, 'kinds'>) => (
 )
 
 type Kind = Queue['kinds'][number]
+
+const isEmpty = ({ active, waiting, delayed, failed, stalled }: Kind): boolean =>
+  active + waiting + delayed + failed + stalled === 0
 
 const KIND_COLUMNS: readonly Column<Kind>[] = [
   { title: 'Entries for', draw: ({ kind }) => `${kind}s` },

@@ -57,8 +57,8 @@ export function Roles({ client, project }: { readonly client: Client; readonly p
         </TableFrame>
       )}
       <p class="quiet">
-        A change counts at once for all tokens with the role. What a role named “public” may do, everybody may, without
-        a token.
+        Once it is saved, a change counts at once for all tokens with the role. What a role named “public” may do,
+        everybody may, without a token.
       </p>
       <NewRole client={client} project={project} onMade={reload} />
     </>

@@ -42,7 +42,7 @@ interface RunWithJob {
 const doneOf = ({ job }: RunWithJob): Job['progress'] => (job?.status === 'succeeded' ? job.progress : null)
 
 const columnsOf = (timezone: string): readonly Column<RunWithJob>[] => [
-  { title: `Due, ${timezone}`, draw: ({ run }) => <Due run={run} timezone={timezone} /> },
+  { title: `When, ${timezone}`, draw: ({ run }) => <Due run={run} timezone={timezone} /> },
   {
     title: 'Restore',
     isSpoken: true,

@@ -79,6 +79,7 @@ export function Overdue({ schedule }: { readonly schedule: Schedule }) {
       {last?.finishedAt ? (
         <>
           it made its last {what} <Time at={last.finishedAt} />
+          {last.jobId === null && ', which is no longer kept'}
         </>
       ) : (
         `it made no ${what}`

@@ -6,6 +6,9 @@ import type { TableOverview } from './types.ts'
 /** Around all, so that outlines are not cut off. */
 const MARGIN = 8
 
+/** A picture of more tables is folded at first, and so is any on a phone: either leaves no room for the tables themselves. */
+const MAX_OPEN = 40
+
 interface PictureProps {
   readonly path: string
   readonly tables: readonly TableOverview[]
@@ -17,31 +20,34 @@ export function SchemaPicture({ path, tables }: PictureProps) {
   if (edges.length === 0) return null
   const size = { width: width + 2 * MARGIN, height: height + 2 * MARGIN }
   return (
-    <Scrolling label="Picture of the schema" class="frame">
-      <svg class="picture" {...size} viewBox={`${-MARGIN} ${-MARGIN} ${size.width} ${size.height}`}>
-        <title>Tables, with an arrow for each foreign key</title>
-        <defs>
-          <marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">
-            <path class="head" d="M0 0L8 4L0 8z" />
-          </marker>
-        </defs>
-        {edges.map((edge) => (
-          <path key={edge.key} class="edge" d={lineOf(edge)} marker-end="url(#arrow)">
-            <title>{shown(`${edge.from.name} → ${edge.to.name}`)}</title>
-          </path>
-        ))}
-        {boxes.map(({ name, x, y }) => (
-          <a key={name} href={`#/data/${path}/${encodeURIComponent(name)}`}>
-            <title>{shown(name)}</title>
-            <rect x={x} y={y} width={BOX.width} height={BOX.height} rx="4" />
-            {/* A text of SVG has no ellipsis. */}
-            <foreignObject x={x} y={y} width={BOX.width} height={BOX.height}>
-              <div class="label">{shown(name)}</div>
-            </foreignObject>
-          </a>
-        ))}
-      </svg>
-    </Scrolling>
+    <details class="schema" open={boxes.length <= MAX_OPEN && matchMedia('(min-width: 40rem)').matches}>
+      <summary>Tables that refer to others: an arrow leads to what a table refers to</summary>
+      <Scrolling label="Picture of the schema" class="frame">
+        <svg class="picture" {...size} viewBox={`${-MARGIN} ${-MARGIN} ${size.width} ${size.height}`}>
+          <title>Tables, with an arrow for each foreign key</title>
+          <defs>
+            <marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">
+              <path class="head" d="M0 0L8 4L0 8z" />
+            </marker>
+          </defs>
+          {edges.map((edge) => (
+            <path key={edge.key} class="edge" d={lineOf(edge)} marker-end="url(#arrow)">
+              <title>{shown(`${edge.from.name} → ${edge.to.name}`)}</title>
+            </path>
+          ))}
+          {boxes.map(({ name, x, y }) => (
+            <a key={name} href={`#/data/${path}/${encodeURIComponent(name)}`}>
+              <title>{shown(name)}</title>
+              <rect x={x} y={y} width={BOX.width} height={BOX.height} rx="4" />
+              {/* A text of SVG has no ellipsis. */}
+              <foreignObject x={x} y={y} width={BOX.width} height={BOX.height}>
+                <div class="label">{shown(name)}</div>
+              </foreignObject>
+            </a>
+          ))}
+        </svg>
+      </Scrolling>
+    </details>
   )
 }
 

@@ -80,7 +80,9 @@ function Facts({ status }: { readonly status: Status }) {
           {toCounted(storage.archives, 'archive')}, {toSize(storage.bytes)}, in {storage.location}
         </dd>
         <dt>Backup of Wharf</dt>
-        <dd>{backup.enabled ? <Time at={backup.lastAt} /> : 'off: set WHARF_BACKUP_KEY'}</dd>
+        <dd class={backup.enabled ? '' : 'status lacking'}>
+          {backup.enabled ? <Time at={backup.lastAt} /> : 'none is made: set WHARF_BACKUP_KEY'}
+        </dd>
       </dl>
       <h2>Processes</h2>
       {processes.length === 0 ? (

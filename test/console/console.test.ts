@@ -232,13 +232,14 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     expect(await nights.locator('[tabindex="0"]').count()).toBe(1)
   })
 
-  test('a project whose last archive is too old is loud, and is found by a search', async () => {
+  test('a project whose last archive is too old is loud, comes first, and is found by a search', async () => {
     // As old as the schedule says it may not be: a sweep would take back what it does not find so.
     await wharf.database.query(
       `UPDATE control.schedule SET overdue_since = now() - interval '2 days', max_age_hours = 1, created_at = now() - interval '3 days'`,
     )
     await signIn()
     await console.page.getByText('Overdue for 2 days').waitFor()
+    await console.page.locator('.projects > .overdue:first-child').waitFor()
     await console.page.keyboard.press('/')
     await console.page.keyboard.type('blo')
     await heading('shop').waitFor({ state: 'detached' })
