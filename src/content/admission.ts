@@ -180,6 +180,9 @@ async function toAccess(
   }
 }
 
+/** Whether the caller may read rows: a role that may write them need not have that. */
+export const mayRead = ({ rights }: ContentAccess): boolean => rights.includes('r')
+
 /**
  * Makes sure that somebody who was let in to read may write as well.
  *

@@ -9,10 +9,18 @@ import { raisedFailure } from './raised-failure.ts'
 /**
  * What PostgreSQL refused in a plan's statement, as a failure of the request where it is one; anything else comes back
  * as it is. PostgreSQL's own failure is the cause, and its code there for those who go by it.
+ *
+ * @param options.saysKeys whether the values of a key may be said that is there already, or is referred to.
  */
-export function statementFailure(plan: Parameters<typeof toRequestFailure>[0], error: unknown): unknown {
+export function statementFailure(
+  plan: Parameters<typeof toRequestFailure>[0],
+  error: unknown,
+  { saysKeys = false } = {},
+): unknown {
   const known =
-    raisedFailure(error) ?? constraintFailure(error) ?? (isServerFailure(error) ? error : databaseFailure(error))
+    raisedFailure(error) ??
+    constraintFailure(error, saysKeys) ??
+    (isServerFailure(error) ? error : databaseFailure(error))
   if (known) return known
   const failure = toRequestFailure(plan, error)
   if (failure === error && error instanceof pg.DatabaseError && isOfProject(error)) {
@@ -42,12 +50,13 @@ const KINDS: Readonly<Record<string, { readonly conflict: boolean; readonly what
 }
 
 /**
- * What a write broke, by the names of table and constraint, and never by the rows' values.
+ * What a write broke, by the names of table and constraint, and not by the rows' values; of a key, PostgREST's clients are told these
+ * where that may be.
  *
  * @returns undefined where the failure is another one.
  * @see https://www.postgresql.org/docs/current/protocol-error-fields.html
  */
-function constraintFailure(error: unknown): AppError | undefined {
+function constraintFailure(error: unknown, saysKeys: boolean): AppError | undefined {
   if (!(error instanceof pg.DatabaseError)) return undefined
   const kind = KINDS[error.code ?? '']
   if (!kind) return undefined
@@ -58,8 +67,10 @@ function constraintFailure(error: unknown): AppError | undefined {
   ]
   const named = parts.filter(Boolean).join(', ')
   const detail = named === '' ? kind.what : `${named}: ${kind.what}`
-  // Its details have the values of the row.
-  const options = { faults: [{ detail }], cause: error, postgrest: { message: error.message } }
+  // Of a check, PostgreSQL's details are the whole row.
+  const details = kind.conflict && saysKeys ? error.detail : undefined
+  const postgrest = { message: error.message, ...(details !== undefined && { details }) }
+  const options = { faults: [{ detail }], cause: error, postgrest }
   if (kind.conflict) return new AppError('CONFLICT', `nothing was changed: ${detail}`, options)
   return new AppError('CONSTRAINT_VIOLATED', `nothing was changed: ${detail}`, options)
 }

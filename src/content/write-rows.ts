@@ -28,6 +28,8 @@ export interface RowsWrite {
   readonly body: string | undefined
   readonly form: Form
   readonly preferences: Preferences
+  /** Whether who writes may read rows, too. */
+  readonly mayRead: boolean
   /** In whose name it is written; undefined for the root token, and for nobody. */
   readonly tokenId: string | undefined
 }
@@ -72,7 +74,8 @@ export const writeRows = (source: Source, write: RowsWrite, services: WritingSer
     return tryToWrite(source, plan, { ...write, form: plan.form }, { structure, ...services }).catch(
       (error: unknown) => {
         if (isStructureFailure(error) && !isLast) return undefined
-        throw statementFailure(plan, error)
+        // What a view does not show of a table, an error does not say.
+        throw statementFailure(plan, error, { saysKeys: write.mayRead && !plan.isView })
       },
     )
   })

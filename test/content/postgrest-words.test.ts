@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createProject } from '../support/service/projects.ts'
+import { createToken } from '../support/service/tokens.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf
@@ -381,11 +382,25 @@ test.for<[string, string, Readonly<Record<string, string>>, string | undefined, 
   expect({ status: answer.status, code, message, details, hint }).toEqual({ details: null, hint: null, ...said })
 })
 
-test('where a write breaks a rule, no value of the row is said', async () => {
+test('where a key is there already, who may read is told its values, and no others', async () => {
   const answer = await wharf.root.post('/content/shop/live/artist', { json: { id: 1, name: 'Secret' } })
   expect(answer).toMatchObject({
     status: 409,
-    json: { code: '23505', message: 'duplicate key value violates unique constraint "artist_pkey"' },
+    json: {
+      code: '23505',
+      message: 'duplicate key value violates unique constraint "artist_pkey"',
+      details: 'Key (id)=(1) already exists.',
+    },
   })
+  expect(answer.text).not.toContain('Secret')
+})
+
+test('where a write breaks a rule, who may not read is told no value of the row', async () => {
+  await wharf.root.put('/projects/shop/roles/writer', { json: { content: { write: true } } })
+  const { token } = await createToken(wharf, 'writer', 'shop')
+  const answer = await wharf.root
+    .withToken(token)
+    .post('/content/shop/live/artist', { json: { id: 1, name: 'Secret' } })
+  expect(answer).toMatchObject({ status: 409, json: { code: '23505' } })
   expect(answer.text).not.toMatch(/Secret|\(1\)/)
 })

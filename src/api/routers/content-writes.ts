@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { z } from 'zod'
 import type { Container } from '../../container.ts'
-import type { ContentAccess } from '../../content/admission.ts'
+import { type ContentAccess, mayRead } from '../../content/admission.ts'
 import { jsonTextOf, OTHER_BODY_TYPES } from '../../content/body-text.ts'
 import { appliedOf, formFor, type Preferences, preferencesOf } from '../../content/preferences.ts'
 import { profileOf } from '../../content/profile.ts'
@@ -134,6 +134,7 @@ export function contentWriteRoutes(container: Container): readonly BoundRoute<Ca
       body: body && jsonTextOf(decodeUtf8(body), request.headers['content-type']),
       form,
       preferences,
+      mayRead: mayRead(granted),
       tokenId: granted.tokenId === 'root' ? undefined : granted.tokenId,
     })
     return {
