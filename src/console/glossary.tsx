@@ -15,6 +15,7 @@ const WORDS = [
   ['No longer kept', 'The archive was made, and has been deleted since, as its schedule says.'],
   ['Running', 'The run waits for its turn, or has not ended yet.'],
   ['Failed', 'There is no archive, or it could not be proven. The job’s page says why.'],
+  ['Cancelled', 'Somebody ended the run before it was done.'],
   ['Skipped', 'There was no run, since the one before had not ended.'],
   ['None', 'No schedule ran that night.'],
   ['Yet to come', 'A schedule is still to run today.'],

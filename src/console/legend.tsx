@@ -7,6 +7,7 @@ const OF_RUNS = [
   ['gone', 'no longer kept'],
   ['running', 'running'],
   ['failed', 'failed'],
+  ['cancelled', 'cancelled'],
   ['skipped', 'skipped'],
 ] as const
 

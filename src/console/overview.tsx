@@ -44,7 +44,7 @@ export function Overview({ client }: { readonly client: Client }) {
       )}
       {value && value.items.length > 0 && (
         <Legend of="nights">
-          What each of the last thirty nights left, today at the end. Choose one to restore it.
+          What each of the last thirty nights left, today at the end. Choose one that is proven or made to restore it.
         </Legend>
       )}
       <div class="projects">

@@ -5,6 +5,7 @@ import { NewToken } from './new-token.tsx'
 import { readProjects } from './read-projects.ts'
 import { toWords } from './role-words.ts'
 import { shown } from './shown.ts'
+import { SubmitButton } from './submit-button.tsx'
 import { SureButton } from './sure-button.tsx'
 import { type Column, Table } from './table.tsx'
 import type { Me, Page, Role, Token } from './types.ts'
@@ -73,9 +74,11 @@ function RolesOfProjects({ client }: { readonly client: Client }) {
           </option>
         ))}
       </select>
-      <button type="submit" disabled={project === ''}>
-        Show the roles
-      </button>
+      <SubmitButton
+        word="Show the roles"
+        isBusy={false}
+        first={project === '' ? 'Choose a project first.' : undefined}
+      />
     </form>
   )
 }

@@ -21,7 +21,7 @@ export function SchemaPicture({ path, tables }: PictureProps) {
   const size = { width: width + 2 * MARGIN, height: height + 2 * MARGIN }
   return (
     <details class="schema" open={boxes.length <= MAX_OPEN && matchMedia('(min-width: 40rem)').matches}>
-      <summary>Tables that refer to others: an arrow leads to what a table refers to</summary>
+      <summary>Tables, with an arrow to what each refers to</summary>
       <Scrolling label="Picture of the schema" class="frame">
         <svg class="picture" {...size} viewBox={`${-MARGIN} ${-MARGIN} ${size.width} ${size.height}`}>
           <title>Tables, with an arrow for each foreign key</title>

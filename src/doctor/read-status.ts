@@ -180,7 +180,9 @@ function problemsOf({
       ? [`a job has waited for ${Math.round(jobs.oldestWaitingSeconds / 60)} minutes: see that workers run`]
       : []),
     ...(failing.length > 0
-      ? [`the last run${failing.length > 1 ? 's' : ''} of ${failing.join(', ')} failed: schedule:show says why`]
+      ? [
+          `the last run${failing.length > 1 ? 's' : ''} of ${failing.join(', ')} failed: schedule:show and the console say why`,
+        ]
       : []),
     ...(storage.damaged > 0 ? ['archives are damaged: check disk or bucket, and export again'] : []),
     ...(backup.enabled && backup.lastAt === null ? ['there is no backup of Wharf itself yet'] : []),

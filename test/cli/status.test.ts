@@ -94,7 +94,9 @@ test('a schedule whose last run failed is a problem', () =>
     'DELETE FROM control.schedule_run',
     async () => {
       const { code, stdout } = await status(['--json'])
-      expect(JSON.parse(stdout).problems).toEqual(['the last run of "nightly" failed: schedule:show says why'])
+      expect(JSON.parse(stdout).problems).toEqual([
+        'the last run of "nightly" failed: schedule:show and the console say why',
+      ])
       expect(code).toBe(1)
     },
   ))

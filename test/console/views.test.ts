@@ -179,7 +179,7 @@ describe.skipIf(!hasChromium)('every view', () => {
       expect(pictures.get(picture), `${mark} looks like`).toBeUndefined()
       pictures.set(picture, mark)
     }
-    expect(marks).toHaveLength(8)
+    expect(marks).toHaveLength(9)
   })
 
   test('of many tables folds them, with their rows within reach, until a search leaves few', async () => {
