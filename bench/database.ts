@@ -18,18 +18,23 @@ export const measureDatabase = (
   { rows, repeats = REPEATS }: { readonly rows: number | undefined; readonly repeats: number | undefined },
 ): Promise<Measurement[]> =>
   withSampleDatabase(bench, rows, async ({ service, tables, commands }) => {
-    const { dumpCustom, dumpFolder, copyText, makeTarget, restoreInOne, restore } = commands
+    const { dumpCustom, dumpFolder, copyText, settle, makeTarget, restoreInOne, restore } = commands
     const path = (name: string): string => join(bench.outputDir, name)
     const [archive, dump, folder] = [path('archive.jsonl.gz'), path('dump'), path('folder')]
     const file = (name: string, to: string, run: (to: string) => Promise<void>): Way => ({
       name,
+      prepare: settle,
       run: () => run(to),
       bytes: async () => (await stat(to)).size,
     })
     const ways = {
       gzip: file('Wharf export, gzip', archive, (to) => exportToFile(service, 'gzip', to)),
       custom: file('pg_dump -Fc -Z1', dump, dumpCustom),
-      folder: { name: 'pg_dump -Fd -j2 -Z1', prepare: () => remove(folder), run: () => dumpFolder(folder, 2) },
+      folder: {
+        name: 'pg_dump -Fd -j2 -Z1',
+        prepare: () => settle().then(() => remove(folder)),
+        run: () => dumpFolder(folder, 2),
+      },
       plain: file('Wharf export, plain', path('archive.jsonl'), (to) => exportToFile(service, 'plain', to)),
       text: file('COPY as text of all tables (psql)', path('tables.txt'), copyText),
       import: { name: 'Wharf import', prepare: makeTarget, run: () => importFile(service, archive) },

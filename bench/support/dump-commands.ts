@@ -14,6 +14,8 @@ export interface DumpCommands {
   dumpFolder(folder: string, jobs: number): Promise<void>
   /** Copies all tables as text to one file. */
   copyText(file: string): Promise<void>
+  /** Writes down what was restored or imported before, which would be done while something else is measured. */
+  settle(): Promise<void>
   /** Makes an empty database, in place of one that was restored into. */
   makeTarget(): Promise<void>
   /** In one transaction. */
@@ -34,22 +36,22 @@ export async function createDumpCommands(
   const script = join(scriptDir, 'copy.sql')
   await writeFile(script, tables.map(({ name }) => `COPY ${name} TO STDOUT;\n`).join(''))
   const target = Object.assign(new URL(url), { pathname: `/${RESTORED}` }).href
+  const asSuperuser = async (statements: readonly string[]): Promise<void> => {
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    try {
+      for (const statement of statements) await client.query(statement)
+    } finally {
+      await client.end()
+    }
+  }
   const run = (...words: string[]): Promise<void> => runShell(words.map(quote).join(' '))
   return {
     dumpCustom: (file) => run(pgDump, '-Fc', '-Z1', '-f', file, url),
     dumpFolder: (folder, jobs) => run(pgDump, '-Fd', `-j${jobs}`, '-Z1', '-f', folder, url),
     copyText: (file) => runShell(`${[psql, '-X', '-q', '-f', script, url].map(quote).join(' ')} > ${quote(file)}`),
-    async makeTarget() {
-      const client = new pg.Client({ connectionString: url })
-      await client.connect()
-      try {
-        await client.query(`DROP DATABASE IF EXISTS ${RESTORED}`)
-        await client.query(`CREATE DATABASE ${RESTORED}`)
-        await client.query('CHECKPOINT')
-      } finally {
-        await client.end()
-      }
-    },
+    settle: () => asSuperuser(['CHECKPOINT']),
+    makeTarget: () => asSuperuser([`DROP DATABASE IF EXISTS ${RESTORED}`, `CREATE DATABASE ${RESTORED}`, 'CHECKPOINT']),
     restoreInOne: (file) => run(pgRestore, '-1', '-d', target, file),
     restore: (file, jobs) => run(pgRestore, `-j${jobs}`, '-d', target, file),
   }
