@@ -140,7 +140,8 @@ export const callFunction = (source: Source, query: CallQuery, services: Reading
       return { answer, reference: rollsBack ? undefined : reference }
     }).catch((error: unknown) => {
       if (isStructureFailure(error) && isOutside(error) && !isLast) return undefined
-      throw statementFailure(plan, error)
+      // Who may call a function may read the stage.
+      throw statementFailure(plan, error, { saysKeys: true })
     })
   })
 
