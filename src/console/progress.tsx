@@ -6,12 +6,7 @@ export function Progress({ job: { status, progress, startedAt } }: { readonly jo
   if (!progress) return status === 'running' ? <p class="quiet">It has begun; figures follow.</p> : null
   const { phase, table, rows, rowsTotal, bytes, percent } = progress
   const figures = `${toRows(rows)}, ${toSize(bytes)}`
-  if (status === 'succeeded')
-    return (
-      <p>
-        In all: {toRows(rows)}, {toSize(bytes)} of archive
-      </p>
-    )
+  if (status === 'succeeded') return <p>In all: {figures} of archive</p>
   if (status !== 'running') return rows > 0 ? <p>It came as far as {toRows(rows)}.</p> : null
   return (
     <div class="progress">

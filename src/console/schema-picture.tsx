@@ -20,7 +20,7 @@ export function SchemaPicture({ path, tables }: PictureProps) {
   if (edges.length === 0) return null
   const size = { width: width + 2 * MARGIN, height: height + 2 * MARGIN }
   return (
-    <details class="schema" open={boxes.length <= MAX_OPEN && matchMedia('(min-width: 40rem)').matches}>
+    <details open={boxes.length <= MAX_OPEN && matchMedia('(min-width: 40rem)').matches}>
       <summary>Tables, with an arrow to what each refers to</summary>
       <Scrolling label="Picture of the schema" class="frame">
         <svg class="picture" {...size} viewBox={`${-MARGIN} ${-MARGIN} ${size.width} ${size.height}`}>

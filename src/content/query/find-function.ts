@@ -2,7 +2,7 @@ import { AppError, type PostgrestError } from '../../errors.ts'
 import type { CatalogFunction, FunctionArgument, StageCatalog } from './catalog.ts'
 import type { GivenArguments } from './function-call.ts'
 import { POSTGREST } from './postgrest-codes.ts'
-import { POSTGREST_SAYS } from './postgrest-words.ts'
+import { ALIKE, POSTGREST_SAYS } from './postgrest-words.ts'
 import { mostAlike, suggest } from './suggest.ts'
 
 /** A function, and how its arguments are to be given to it. */
@@ -101,9 +101,6 @@ function unknownFunction(
   )
 }
 
-/** As PostgREST hints at them: how like a name at least is to be, and a list of arguments. */
-const LEAST_LIKE = { name: 0.75, arguments: 0.33 }
-
 function inPostgrestsWords(
   { schemaName, functions }: StageCatalog,
   name: string,
@@ -116,8 +113,8 @@ function inPostgrestsWords(
   const named = functions.get(name)?.filter(isKnownToPostgrest) ?? []
   const nearest =
     named.length === 0
-      ? mostAlike(name, namesIn(functions), LEAST_LIKE.name)
-      : mostAlike(listOf(names), named.map(argumentsOf), LEAST_LIKE.arguments)
+      ? mostAlike(name, namesIn(functions), ALIKE.functions)
+      : mostAlike(listOf(names), named.map(argumentsOf), ALIKE.arguments)
   const hint = named.length === 0 || nearest === null ? nearest : `${name}${nearest}`
   return POSTGREST_SAYS.unknownFunction(schemaName, sought, hint)
 }

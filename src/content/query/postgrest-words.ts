@@ -1,8 +1,8 @@
 import type { PostgrestError } from '../../errors.ts'
 import type { CatalogColumn, CatalogFunction } from './catalog.ts'
 
-/** How much a name must be like the one that PostgREST's hints ask about. */
-export const ALIKE = { tables: 0.75, relations: 0.33 } as const
+/** How much a name, or a list of arguments, must be like the one that PostgREST's hints ask about. */
+export const ALIKE = { tables: 0.75, relations: 0.33, functions: 0.75, arguments: 0.33 } as const
 
 /**
  * What PostgREST says, in its own words, where a failure here is one of its own.
