@@ -15,7 +15,7 @@ export const allowIncompleteOption = (): Option =>
 export const jobsOption = (): Option =>
   new Option(
     '--jobs <number>',
-    'how many sessions read one database side by side, at most (default: as many as there are processors, up to 4)',
+    'how many sessions read one database side by side, at most (default: as many as there are processors, up to 4; 1 with --max-rate)',
   )
 
 export const maxRateOption = (): Option =>

@@ -45,7 +45,8 @@ export async function withDirectSource<T>(
   options: SelectionOptions,
   use: (source: DirectSource) => Promise<T>,
 ): Promise<T> {
-  const { jobs = usualJobs(), ...pace } = readReading(options)
+  const reading = readReading(options)
+  const { jobs = usualJobs(reading) } = reading
   const { generator, config } = await writingOf(context)
   const chosen = { ...address, stages: chooseStages(address, options.stage) }
   const selection = { ...toSelection(options), slug: address.project, system: false } as const
@@ -78,8 +79,8 @@ export async function withDirectSource<T>(
           {
             signal: receiving.signal,
             allowIncomplete: receiving.allowIncomplete,
+            ...reading,
             jobs,
-            ...pace,
           },
         )
       },

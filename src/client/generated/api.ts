@@ -1,6 +1,6 @@
 /*
  * Made from /openapi.json by openapi-typescript: npx vitest run test/client/generated.test.ts -u
- * SHA-256: 858c25a79a334c8dd499af56c31ddc8272250dd48274fcf3a0e7a8a59dbd741d
+ * SHA-256: 2ce64a9fc0107b536f0723a23c08688185842b9bfc065bcf219bdfe3a69f99c1
  */
 export interface paths {
     readonly "/overview": {
@@ -3063,7 +3063,7 @@ export interface operations {
                     }[];
                     /** @description Whether rows may be missing that no archive can hold. By default that is refused. */
                     readonly allowIncomplete?: boolean;
-                    /** @description How many sessions read one database side by side, at most. By default as many as the server has processors, up to 4. Fewer do where connections are needed for others (`WHARF_HELPING_SESSIONS`), and for small databases. The archive is the same for any number, but for its first line. */
+                    /** @description How many sessions read one database side by side, at most. By default as many as the server has processors, up to 4; one with `maxBytesPerSecond`. Fewer do where connections are needed for others (`WHARF_HELPING_SESSIONS`), and for small databases. The archive is the same for any number, but for its first line. */
                     readonly jobs?: number;
                     /** @description How many bytes of the archive are made in a second, at most, before they are compressed: so that others who use the database are disturbed less. The export takes longer then, and its snapshot lasts longer. By default as many as can be. */
                     readonly maxBytesPerSecond?: number;
@@ -4820,7 +4820,7 @@ export interface operations {
                         }[];
                         /** @description Whether rows may be missing that no archive can hold. By default that is refused. */
                         readonly allowIncomplete?: boolean;
-                        /** @description How many sessions read one database side by side, at most. By default as many as the server has processors, up to 4. Fewer do where connections are needed for others (`WHARF_HELPING_SESSIONS`), and for small databases. The archive is the same for any number, but for its first line. */
+                        /** @description How many sessions read one database side by side, at most. By default as many as the server has processors, up to 4; one with `maxBytesPerSecond`. Fewer do where connections are needed for others (`WHARF_HELPING_SESSIONS`), and for small databases. The archive is the same for any number, but for its first line. */
                         readonly jobs?: number;
                         /** @description How many bytes of the archive are made in a second, at most, before they are compressed: so that others who use the database are disturbed less. The export takes longer then, and its snapshot lasts longer. By default as many as can be. */
                         readonly maxBytesPerSecond?: number;
@@ -5110,7 +5110,7 @@ export interface operations {
                         }[];
                         /** @description Whether rows may be missing that no archive can hold. By default that is refused. */
                         readonly allowIncomplete?: boolean;
-                        /** @description How many sessions read one database side by side, at most. By default as many as the server has processors, up to 4. Fewer do where connections are needed for others (`WHARF_HELPING_SESSIONS`), and for small databases. The archive is the same for any number, but for its first line. */
+                        /** @description How many sessions read one database side by side, at most. By default as many as the server has processors, up to 4; one with `maxBytesPerSecond`. Fewer do where connections are needed for others (`WHARF_HELPING_SESSIONS`), and for small databases. The archive is the same for any number, but for its first line. */
                         readonly jobs?: number;
                         /** @description How many bytes of the archive are made in a second, at most, before they are compressed: so that others who use the database are disturbed less. The export takes longer then, and its snapshot lasts longer. By default as many as can be. */
                         readonly maxBytesPerSecond?: number;

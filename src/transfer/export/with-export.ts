@@ -71,7 +71,10 @@ export async function withExport<T>(
   }
   return unlessDeleted(control.prisma, [...idOf.keys()], () =>
     exportTurns.take(projectIds, () =>
-      openExport(services, [system, ...external(sources)], open, { ...options, jobs: options.jobs ?? usualJobs() }),
+      openExport(services, [system, ...external(sources)], open, {
+        ...options,
+        jobs: options.jobs ?? usualJobs(options),
+      }),
     ),
   )
 }

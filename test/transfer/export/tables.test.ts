@@ -193,8 +193,13 @@ test('an export whose reader pauses has PostgreSQL wait, and keeps a few megabyt
   await expect.poll(() => wharf.database.query(waiting)).toHaveLength(0)
 })
 
+interface Reading {
+  readonly jobs?: number
+  readonly maxBytesPerSecond?: number
+}
+
 /** Asks for the archive of a project as it comes. */
-const openArchive = (project: string, { jobs, gzip = false }: { readonly jobs?: number; readonly gzip?: boolean }) =>
+const openArchive = (project: string, { gzip = false, ...reading }: Reading & { readonly gzip?: boolean }) =>
   request(`${wharf.url}/export`, {
     method: 'POST',
     headers: {
@@ -202,7 +207,7 @@ const openArchive = (project: string, { jobs, gzip = false }: { readonly jobs?: 
       'content-type': 'application/json',
       'accept-encoding': gzip ? 'gzip' : 'identity',
     },
-    body: JSON.stringify({ projects: [{ slug: project, system: false }], jobs }),
+    body: JSON.stringify({ projects: [{ slug: project, system: false }], ...reading }),
   })
 
 /** All but its first line, with the date. */
@@ -246,6 +251,19 @@ test('one, two and four sessions give the same file, but for the first line', as
     ['small', 10],
   ])
   expect(others.every((other) => other.equals(one))).toBe(true)
+})
+
+test('an export that is told to be slow reads in one session, unless it is told how many', async () => {
+  const maxBytesPerSecond = 1024 ** 3
+  for (const [reading, sessions] of [
+    [{ maxBytesPerSecond }, 1],
+    [{ maxBytesPerSecond, jobs: 2 }, 2],
+  ] as const) {
+    const { body } = await openArchive('shared', reading)
+    expect(await readingSessions()).toBe(sessions)
+    await withoutDate(body)
+    await expect.poll(readingSessions).toBe(0)
+  }
 })
 
 test('exports that want many sessions leave some to others, and reads of rows are answered meanwhile', async () => {
