@@ -27,6 +27,18 @@ export function Overview({ client }: { readonly client: Client }) {
     () => PAUSE_MS,
     true,
   )
+  // Those of other pages, too, stand at the beginning of the first.
+  const isFirstOfMany = pages.after === '' && (value?.next ?? null) !== null
+  const { value: overdue } = useLive<readonly ProjectOverview[]>(
+    `overdue ${search} ${isFirstOfMany}`,
+    async (signal) => {
+      if (!isFirstOfMany) return []
+      const query = new URLSearchParams({ limit: '25', overdue: 'true', ...(search && { search }) })
+      return (await client.json<Page<ProjectOverview>>(`/overview?${query}`, { signal })).items
+    },
+    () => (isFirstOfMany ? PAUSE_MS : undefined),
+    true,
+  )
   const { value: me } = useLive(
     'who looks at the overview',
     (signal) => client.json<Me>('/me', { signal }),
@@ -48,7 +60,7 @@ export function Overview({ client }: { readonly client: Client }) {
         </Legend>
       )}
       <div class="projects">
-        {value?.items.toSorted(overdueFirst).map((project) => (
+        {withFirst(isFirstOfMany ? overdue : undefined, value?.items).map((project) => (
           <ProjectRow key={project.slug} client={client} project={project} isRoot={me?.root === true} />
         ))}
       </div>
@@ -58,9 +70,16 @@ export function Overview({ client }: { readonly client: Client }) {
   )
 }
 
-/** What is wrong is to be on the first screen, also of a phone. */
-const overdueFirst = (one: ProjectOverview, other: ProjectOverview): number =>
-  Number(one.overdueSince === null) - Number(other.overdueSince === null)
+/** What is wrong is to be on the first screen, also of a phone: those that are overdue come first, of this page and of others. */
+function withFirst(
+  overdue: readonly ProjectOverview[] = [],
+  page: readonly ProjectOverview[] = [],
+): readonly ProjectOverview[] {
+  const first = new Set(overdue.map(({ slug }) => slug))
+  return [...overdue, ...page.filter(({ slug }) => !first.has(slug))].toSorted(
+    (one, other) => Number(one.overdueSince === null) - Number(other.overdueSince === null),
+  )
+}
 
 /** So many schedules of a project are named: those that run come first. */
 const NAMED = 3

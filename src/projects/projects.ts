@@ -94,7 +94,7 @@ export async function recordProject(
 }
 
 /** At most `limit`, after the one with the slug `after`; only these `slugs`, and with `search` in them, where they are named. */
-interface ProjectPage {
+export interface ProjectPage {
   readonly limit: number
   readonly after?: string | undefined
   readonly slugs?: readonly string[]

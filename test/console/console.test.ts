@@ -340,6 +340,23 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     expectMessage('ERR_FAILED')
   })
 
+  test('what is overdue comes first, also of projects that stand on a later page', async () => {
+    const others = Array.from({ length: 25 }, (_, n) => `a${n}`)
+    for (const slug of others) await createProject(wharf, slug)
+    await wharf.database.query(`UPDATE control.schedule SET overdue_since = now(), max_age_hours = 1`)
+    try {
+      await signIn()
+      await console.page.locator('.projects > .overdue:first-child').getByRole('heading', { name: 'shop' }).waitFor()
+      await heading('a0').waitFor()
+      await console.page.getByRole('button', { name: 'Next projects' }).click()
+      await heading('a0').waitFor({ state: 'detached' })
+      await heading('shop').waitFor()
+    } finally {
+      await wharf.database.query('UPDATE control.schedule SET overdue_since = NULL, max_age_hours = NULL')
+      for (const slug of others) await wharf.root.delete(`/projects/${slug}`)
+    }
+  })
+
   test.each(['light', 'dark'] as const)('axe finds nothing in any view that is %s', async (colorScheme) => {
     const { id } = jobOf(await askExport(wharf.root, [{ slug: 'shop' }]))
     await console.page.emulateMedia({ colorScheme })

@@ -1,6 +1,6 @@
 /*
  * Made from /openapi.json by openapi-typescript: npx vitest run test/client/generated.test.ts -u
- * SHA-256: 2ce64a9fc0107b536f0723a23c08688185842b9bfc065bcf219bdfe3a69f99c1
+ * SHA-256: 8a60c7306e61fff71f7aebd56d87a8822fb9746e77dc446179427146489e178e
  */
 export interface paths {
     readonly "/overview": {
@@ -2015,6 +2015,8 @@ export interface operations {
                 readonly after?: string;
                 /** @description Only projects with this in their slug. */
                 readonly search?: string;
+                /** @description Only projects with `overdueSince`. */
+                readonly overdue?: boolean;
             };
             readonly header?: never;
             readonly path?: never;

@@ -75,6 +75,12 @@ export async function readProtection(
   )
 }
 
+/** Tells which projects are overdue: the last archive of a schedule is older than its alarms allow, as far as the caller may know. */
+export async function readOverdue({ prisma }: Database, caller: Caller): Promise<(project: Project) => boolean> {
+  const overdue = (await readCoverings(prisma, caller)).filter(({ schedule }) => schedule.overdueSince !== null)
+  return (project) => overdue.some(({ covers }) => covers(project))
+}
+
 interface Covering {
   readonly schedule: Schedule
   readonly covers: (project: Project) => boolean

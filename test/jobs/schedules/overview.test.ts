@@ -148,6 +148,18 @@ describe('the overview', () => {
     expect((await of('blog')).overdueSince).toBeNull()
   })
 
+  test('lists those that are overdue, page by page, to who may know that', async () => {
+    const slugs = ({ items }: z.infer<typeof page>) => items.map(({ slug }) => slug)
+    expect(slugs(await read(wharf.root, '?overdue=true'))).toEqual(['shop', 'shop-2', 'shop-3'])
+    const first = await read(wharf.root, '?overdue=true&limit=2')
+    expect(slugs(first)).toEqual(['shop', 'shop-2'])
+    expect(slugs(await read(wharf.root, `?overdue=true&after=${first.next}`))).toEqual(['shop-3'])
+    expect(slugs(await read(wharf.root, '?overdue=true&search=-2'))).toEqual(['shop-2'])
+    const viewer = await createToken(wharf, 'viewer', 'shop')
+    expect(slugs(await read(viewer.client, '?overdue=true'))).toEqual([])
+    expect((await wharf.root.get('/overview?overdue=yes')).status).toBe(400)
+  })
+
   test('shows a token its own projects, and archives that it might have asked for', async () => {
     const viewer = await createToken(wharf, 'viewer', 'shop')
     expect((await read(viewer.client)).items).toMatchObject([
