@@ -165,6 +165,7 @@ export const transferRequest = z.strictObject({
       'decides by itself.',
   }),
   maxBytesPerSecond: maxBytesPerSecond.meta({
-    description: 'As of an export, where the source is a project of this server.',
+    description:
+      'As of an export, wherever the source is. To another server, the archive is sent no faster than that, either.',
   }),
 })

@@ -38,7 +38,8 @@ export async function findSourceArchive(
     removeWhenEnded(context, request, known.jobId)
     return known
   }
-  const askOnce = (key: string) => askForArchive(server, { selection, allowIncomplete, key })
+  const { maxBytesPerSecond } = request
+  const askOnce = (key: string) => askForArchive(server, { selection, allowIncomplete, maxBytesPerSecond, key })
   // A server that was never reached is said to be out of reach at once.
   const ask = (key: string) => (job.attempt > 1 ? persist(() => askOnce(key), signal) : askOnce(key))
   const asked = await ask(`transfer-${job.id}`)

@@ -1,6 +1,6 @@
 /*
  * Made from /openapi.json by openapi-typescript: npx vitest run test/client/generated.test.ts -u
- * SHA-256: 8a60c7306e61fff71f7aebd56d87a8822fb9746e77dc446179427146489e178e
+ * SHA-256: 26b34c1b728f50b64c35155f6dcb6494e325224089c45bd44965ff8456f54a82
  */
 export interface paths {
     readonly "/overview": {
@@ -4676,7 +4676,7 @@ export interface operations {
                     readonly allowIncomplete?: boolean;
                     /** @description As of an export, where the source is a project of this server, and as of an import, where the target is; another one decides by itself. */
                     readonly jobs?: number;
-                    /** @description As of an export, where the source is a project of this server. */
+                    /** @description As of an export, wherever the source is. To another server, the archive is sent no faster than that, either. */
                     readonly maxBytesPerSecond?: number;
                 };
             };
@@ -4903,7 +4903,7 @@ export interface operations {
                         readonly allowIncomplete?: boolean;
                         /** @description As of an export, where the source is a project of this server, and as of an import, where the target is; another one decides by itself. */
                         readonly jobs?: number;
-                        /** @description As of an export, where the source is a project of this server. */
+                        /** @description As of an export, wherever the source is. To another server, the archive is sent no faster than that, either. */
                         readonly maxBytesPerSecond?: number;
                     };
                 };
@@ -5147,7 +5147,7 @@ export interface operations {
                         readonly allowIncomplete?: boolean;
                         /** @description As of an export, where the source is a project of this server, and as of an import, where the target is; another one decides by itself. */
                         readonly jobs?: number;
-                        /** @description As of an export, where the source is a project of this server. */
+                        /** @description As of an export, wherever the source is. To another server, the archive is sent no faster than that, either. */
                         readonly maxBytesPerSecond?: number;
                     };
                     /** @description Replaces both rules. */

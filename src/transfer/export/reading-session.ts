@@ -12,9 +12,12 @@ export interface ReadingSession {
   execute(statements: string): Promise<void>
   /** Reads a cursor to its end; nothing else can be asked meanwhile. */
   rows(portal: Portal, memory: ReusedMemory): AsyncGenerator<RangePage, void, undefined>
-  /** Ends the transaction, and gives the session back, or ends it where a cursor was not read to its end. */
+  /**
+   * Ends the transaction, and gives the session back, or ends it where a cursor was not read to its end. It never fails: a session that
+   * is lost by then has given all that was asked of it.
+   */
   end(): Promise<void>
-  /** Ends the session with whatever runs in it; does nothing after `end`. */
+  /** Ends the session with whatever runs in it. Only the first `end` or `close` does anything. */
   close(error: Error): void
 }
 
@@ -64,9 +67,9 @@ export async function openReadingSession(pool: pg.Pool, sessionName: string): Pr
       isReading = false
     },
     async end() {
+      if (!isOpen) return
       if (isReading) return close(new Error('not all rows were read'))
-      await client.query('COMMIT')
-      close()
+      await client.query('COMMIT').then(() => close(), close)
     },
     close,
   }

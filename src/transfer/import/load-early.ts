@@ -102,9 +102,11 @@ export function loadEarly(
   }
   const loading = loadAll().catch(async (error: unknown) => {
     for (const { rollback } of loaded.splice(0)) rollback()
-    mayBeHelped = !(error instanceof HelpedLoadFailed)
+    const wasHelped = error instanceof HelpedLoadFailed
+    // An archive that arrives too slowly to be loaded meanwhile says nothing against several sessions.
+    mayBeHelped = !wasHelped || isAbort(error.cause)
     // What was committed takes room until then.
-    if (!mayBeHelped) await dropAllUnused(services, unlocked)
+    if (wasHelped) await dropAllUnused(services, unlocked)
     if (!isExpected(error) && !stopping.signal.aborted)
       services.logger.warn({ err: error }, 'an archive could not be loaded while it arrived')
   })
@@ -153,11 +155,13 @@ async function dropAllUnused(services: ImportServices, unlocked: Map<string, Ope
   await Promise.all(unused.map(({ schemaName }) => dropUnused(services, schemaName)))
 }
 
-/** Whether the archive is to blame, which is told when it is loaded again, or loading was ended. */
+/** Whether the archive is to blame, which is told when it is loaded again, or loading was ended; not where a session was lost. */
 const isExpected = (error: unknown): boolean =>
   error instanceof HelpedLoadFailed
     ? isExpected(error.cause)
-    : isAppError(error) || (error instanceof Error && error.name === 'AbortError')
+    : (isAppError(error) && !isAppError(error, 'DATABASE_UNAVAILABLE')) || isAbort(error)
+
+const isAbort = (error: unknown): boolean => error instanceof Error && error.name === 'AbortError'
 
 /** @returns undefined for a stage that does not exist, which the import complains about when the archive has come. */
 async function findStage(

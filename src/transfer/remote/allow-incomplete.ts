@@ -2,12 +2,19 @@ import type { RowsPolicy } from '../../archive/assert-rows.ts'
 import { refusesField } from '../../contract/problem.ts'
 import { isAppError } from '../../errors.ts'
 
-/** Asks with the policy. Servers of earlier versions don't know the field, and refuse nothing that lacks rows. */
+/** How another server is to make an archive. */
+export interface RemoteExportPolicy extends RowsPolicy {
+  /** As of an export here. Servers of earlier versions refuse it. */
+  readonly maxBytesPerSecond?: number | undefined
+}
+
+/** Asks with the policy. Servers of earlier versions don't know `allowIncomplete`, and refuse nothing that lacks rows. */
 export async function askWithPolicy<T>(
   ask: (request: object) => Promise<T>,
-  request: object,
-  { allowIncomplete }: RowsPolicy,
+  projects: object,
+  { allowIncomplete, maxBytesPerSecond }: RemoteExportPolicy,
 ): Promise<T> {
+  const request = { ...projects, ...(maxBytesPerSecond && { maxBytesPerSecond }) }
   if (!allowIncomplete) return ask(request)
   return ask({ ...request, allowIncomplete }).catch((error: unknown) => {
     if (isAppError(error) && refusesField(error.faults, 'allowIncomplete')) return ask(request)

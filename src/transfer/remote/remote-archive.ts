@@ -1,8 +1,7 @@
-import type { RowsPolicy } from '../../archive/assert-rows.ts'
 import type { ExportSelection } from '../../contract/export.ts'
 import { type SourceArchive, sourceArchive } from '../../contract/source-archive.ts'
 import type { AppError } from '../../errors.ts'
-import { askWithPolicy } from './allow-incomplete.ts'
+import { askWithPolicy, type RemoteExportPolicy } from './allow-incomplete.ts'
 import { discardAnswer } from './discard-answer.ts'
 import { createPatience, persist } from './patience.ts'
 import { otherAnswer, remoteFailed, remoteGone } from './remote-failure.ts'
@@ -26,7 +25,7 @@ const NO_ROOM: ReadonlySet<string> = new Set(['STORAGE_FULL', 'STORAGE_UNAVAILAB
  */
 export async function askForArchive(
   server: RemoteServer,
-  { selection, allowIncomplete, key }: RowsPolicy & { readonly selection: ExportSelection; readonly key: string },
+  { selection, key, ...policy }: RemoteExportPolicy & { readonly selection: ExportSelection; readonly key: string },
 ): Promise<RemoteJob | undefined> {
   const ask = (request: object) =>
     server.call({
@@ -34,8 +33,7 @@ export async function askForArchive(
       headers: { 'content-type': 'application/json', prefer: 'respond-async', 'idempotency-key': key },
       body: JSON.stringify(request),
     })
-  const request = { projects: [selection] }
-  const { statusCode, body } = await askWithPolicy(ask, request, { allowIncomplete })
+  const { statusCode, body } = await askWithPolicy(ask, { projects: [selection] }, policy)
   if (statusCode === 202) return readJob(server, body)
   discardAnswer(body)
   return undefined

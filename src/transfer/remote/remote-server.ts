@@ -12,7 +12,7 @@ import { CODINGS } from '../../lib/coding.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { readText } from '../../lib/read-text.ts'
 import { rethrowing } from '../../lib/rethrowing.ts'
-import { askWithPolicy } from './allow-incomplete.ts'
+import { askWithPolicy, type RemoteExportPolicy } from './allow-incomplete.ts'
 import { discardAnswer } from './discard-answer.ts'
 import { failureWith, otherAnswer, RemoteRefused, remoteFailed } from './remote-failure.ts'
 
@@ -48,7 +48,7 @@ export interface RemoteServer {
   /** What a failure means that comes while an answer is read. */
   toFailure(error: unknown): unknown
   /** The archive of a project there, compressed. Ends abnormally where the export does. */
-  openExport(selection: ExportSelection, policy?: RowsPolicy): Promise<AsyncIterable<Buffer>>
+  openExport(selection: ExportSelection, policy?: RemoteExportPolicy): Promise<AsyncIterable<Buffer>>
   /** Has it import an archive, compressed with gzip. */
   sendArchive(
     bytes: AsyncIterable<Buffer>,
@@ -120,9 +120,8 @@ export function connectRemoteServer(options: {
     origin,
     call,
     toFailure,
-    async openExport(selection, { allowIncomplete } = {}) {
-      const request = { projects: [selection] }
-      const { body, headers } = await askWithPolicy(postExport, request, { allowIncomplete })
+    async openExport(selection, policy = {}) {
+      const { body, headers } = await askWithPolicy(postExport, { projects: [selection] }, policy)
       if (!String(headers['content-type']).startsWith('application/x-ndjson')) {
         discardAnswer(body)
         throw otherAnswer(origin)

@@ -67,6 +67,21 @@ test('the archive is the same at any rate, and a transfer has one, too', async (
   expect(await contentsOf(wharf, 'copy')).toEqual(await contentsOf(wharf, 'shop'))
 })
 
+test('a transfer from another server has that one read no faster', async () => {
+  const there = await startWharf({ worker: true, environment: { WHARF_TRANSFER_HOSTS: '127.0.0.1' } })
+  try {
+    await createProject(there, 'copy')
+    const json = { source: { dsn: dsnOf(wharf, 'shop') }, target: { project: 'copy' }, ...slow }
+    const job = jobOf(await there.root.post('/transfer', { json }))
+    const asked = `SELECT (request->>'maxBytesPerSecond')::int AS rate FROM control.job WHERE kind = 'export' AND status = 'running'`
+    await eventually(() => wharf.database.query(asked)).toEqual([{ rate: slow.maxBytesPerSecond }])
+    expect((await there.root.post(`/jobs/${job.id}/cancel`)).status).toBeLessThan(300)
+    await nothingIsLeft(wharf)
+  } finally {
+    await there.close()
+  }
+})
+
 test.each(['20', '20m', '1k', '2G', '0M', 'fast'])(
   'a rate of %s is no rate, and the message says what is',
   async (rate) => {

@@ -8,8 +8,9 @@ import { withExport } from '../../../src/transfer/export/with-export.ts'
 import { collect } from '../../support/archives/archive-sample.ts'
 import { tablesOf } from '../../support/archives/archive-text.ts'
 import { exportOf } from '../../support/archives/import.ts'
+import { schemaOf } from '../../support/content/content.ts'
 import { createExternalDatabase } from '../../support/database/external-database.ts'
-import { query, withSession } from '../../support/servers/sessions.ts'
+import { openSession, query, withSession } from '../../support/servers/sessions.ts'
 import { MAY_ATTACH } from '../../support/service/attached-location.ts'
 import { applyScript, createProject } from '../../support/service/projects.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from '../../support/service/wharf.ts'
@@ -251,6 +252,51 @@ test('one, two and four sessions give the same file, but for the first line', as
     ['small', 10],
   ])
   expect(others.every((other) => other.equals(one))).toBe(true)
+})
+
+test('an export goes on without a session whose locks would wait for somebody who waits for the export', async () => {
+  const { body: whole } = await openArchive('shared', { jobs: 1 })
+  const expected = await withoutDate(whole)
+  const [first, second] = await Promise.all([
+    openSession(wharf.database.superuserUrl),
+    openSession(wharf.database.superuserUrl),
+  ])
+  const lock = `LOCK TABLE "${await schemaOf(wharf, 'shared')}".large IN ACCESS EXCLUSIVE MODE`
+  const waiters = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%LOCK TABLE %' AND datname = current_database()`
+  const waiting = async (): Promise<number> => (await query(wharf.database.superuserUrl, waiters)).length
+  try {
+    await first.query(`BEGIN; ${lock}`)
+    const answer = openArchive('shared', { jobs: 2 })
+    await expect.poll(waiting).toBe(1)
+    const altering = second.query(`BEGIN; ${lock}; ROLLBACK`)
+    await expect.poll(waiting).toBe(2)
+    await first.query('ROLLBACK')
+    const { body } = await answer
+    expect(await readingSessions()).toBe(1)
+    expect((await withoutDate(body)).equals(expected)).toBe(true)
+    await altering
+  } finally {
+    await Promise.all([first.end(), second.end()])
+  }
+})
+
+test('a session that is lost once all rows are read does not spoil the export', async () => {
+  const rows = `SELECT n, repeat(md5(n::text), 12) AS t FROM generate_series(1, 90000) n`
+  await createProject(wharf, 'single', `CREATE TABLE single AS ${rows}`)
+  const { body: whole } = await openArchive('single', { jobs: 1 })
+  const expected = await withoutDate(whole)
+  const { body } = await openArchive('single', { jobs: 2, maxBytesPerSecond: 8 * 1024 * 1024 })
+  const archive = withoutDate(body)
+  const lost = async (): Promise<number> =>
+    (
+      await wharf.database.query(
+        `SELECT pg_terminate_backend(max(pid)) FROM pg_stat_activity
+          WHERE application_name LIKE 'wharf export %' AND usename <> current_user AND datname = current_database()
+         HAVING count(*) = 2 AND bool_and(state = 'idle in transaction')`,
+      )
+    ).length
+  await expect.poll(lost, { interval: 20 }).toBe(1)
+  expect((await archive).equals(expected)).toBe(true)
 })
 
 test('an export that is told to be slow reads in one session, unless it is told how many', async () => {
