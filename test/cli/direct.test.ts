@@ -414,7 +414,10 @@ test.each([
     `CREATE DATABASE ${name} OWNER ${address.username} TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE 'C'`,
   )
   try {
-    await query(address.href, `CREATE SCHEMA bytes; SET search_path = bytes; CREATE TABLE note (t text); ${statement}`)
+    await query(
+      address.href,
+      `CREATE SCHEMA bytes; SET search_path = bytes; CREATE TABLE early AS SELECT 'all of it ASCII' AS t; CREATE TABLE note (t text); ${statement}`,
+    )
     address.password = ''
     const { code, stderr } = await exported(`${address.href}?schema=bytes`, ['--output', '-', '--quiet'])
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(message) })

@@ -18,27 +18,36 @@ export interface StreamedTable {
 /** How many bytes a session reads ahead: a range of rows, mostly. */
 const MAX_AHEAD_BYTES = 8 * 1024 * 1024
 
+/** As many pages of large tables; each page of a small one takes as much memory. */
+const MAX_AHEAD_PAGES = 32
+
 /** Reads tables in a session, ahead of who uses the rows. */
 export class RowStream {
   readonly #pages: StreamedPage[] = []
   #bytes = 0
-  #state: { readonly ended: boolean; readonly error?: unknown } = { ended: false }
+  #ended = false
+  /** Of which table, by its index. */
+  #failed: { readonly at: number; readonly error: unknown } | undefined
+  readonly #tables: readonly StreamedTable[]
   #changed: () => void = () => undefined
   #taken: () => void = () => undefined
 
   /** Begins to read. @param tables in the order in which their rows are used. @param memory of the pages. */
   constructor(session: ReadingSession, tables: readonly StreamedTable[], memory: ReusedMemory) {
-    void this.#read(session, tables, memory)
+    this.#tables = tables
+    void this.#read(session, memory)
   }
 
-  /** @returns the next page, which stays where it is; undefined behind the last one. @throws what PostgreSQL says. */
-  async peek(): Promise<StreamedPage | undefined> {
+  /**
+   * @returns the next page of a table, which stays where it is; undefined behind the last one. @throws what PostgreSQL says, but of a
+   *   table that is only read ahead: that is told to who reads it.
+   */
+  async peek(table: TableCursors): Promise<StreamedPage | undefined> {
     for (;;) {
-      if (this.#pages[0]) return this.#pages[0]
-      if (this.#state.ended) {
-        if ('error' in this.#state) throw this.#state.error
-        return undefined
-      }
+      const [page] = this.#pages
+      if (page) return page.table === table ? page : undefined
+      if (this.#failed && this.#failed.at <= this.#indexOf(table)) throw this.#failed.error
+      if (this.#ended || this.#failed) return undefined
       await new Promise<void>((resolve) => {
         this.#changed = resolve
       })
@@ -52,17 +61,23 @@ export class RowStream {
     this.#taken()
   }
 
-  async #read(session: ReadingSession, tables: readonly StreamedTable[], memory: ReusedMemory): Promise<void> {
+  #indexOf(table: TableCursors): number {
+    return this.#tables.findIndex((each) => each.table === table)
+  }
+
+  async #read(session: ReadingSession, memory: ReusedMemory): Promise<void> {
     let path: string | undefined
+    let at = 0
     try {
-      for (const { table, searchPath } of tables) {
+      for (const [index, { table, searchPath }] of this.#tables.entries()) {
+        at = index
         if (path !== searchPath) await session.execute(searchPath)
         path = searchPath
         for await (const page of session.rows(table, memory)) await this.#add({ ...page, table })
       }
-      this.#state = { ended: true }
+      this.#ended = true
     } catch (error) {
-      this.#state = { ended: true, error }
+      this.#failed = { at, error }
     }
     this.#changed()
   }
@@ -71,7 +86,7 @@ export class RowStream {
     this.#pages.push(page)
     this.#bytes += page.lines.length
     this.#changed()
-    while (this.#bytes > MAX_AHEAD_BYTES) {
+    while (this.#bytes > MAX_AHEAD_BYTES || this.#pages.length > MAX_AHEAD_PAGES) {
       await new Promise<void>((resolve) => {
         this.#taken = resolve
       })
@@ -93,9 +108,9 @@ export async function* tableRows(
     const stream = streams[range % streams.length]
     if (!stream || ended.has(stream)) continue
     for (;;) {
-      const page = await stream.peek()
-      if (page?.table !== table) ended.add(stream)
-      if (page?.table !== table || page.range !== range) break
+      const page = await stream.peek(table)
+      if (!page) ended.add(stream)
+      if (page?.range !== range) break
       stream.take()
       yield page
     }

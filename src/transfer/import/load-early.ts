@@ -129,13 +129,10 @@ export function loadEarly(
         return undefined
       }
       // Its session was ended, say, and then somebody swept its schema away.
-      if (!(await claimShadowSchema(services.system, early.schemaName))) return undefined
       const { schemaName, commit } = early
-      const { comment, login } = target
-      const committing = commitLoaded(services.system, { schemaName, login, comment, commit })
-      const [committed] = await Promise.allSettled([committing])
-      if (committed.status === 'rejected') return undefined
-      unlocked.delete(early.schemaName)
+      if (!(await claimShadowSchema(services.system, schemaName))) return undefined
+      if (!(await tryToCommit(services, { schemaName, commit }, target))) return undefined
+      unlocked.delete(schemaName)
       // As it is now: what was loaded is the same, but another import may have replaced the stage meanwhile.
       return { ...early, target }
     },
@@ -145,6 +142,21 @@ export function loadEarly(
       for (const { rollback } of loaded) rollback()
       await dropAllUnused(services, unlocked)
     },
+  }
+}
+
+/** @returns whether it was committed; where not, it is loaded again. */
+async function tryToCommit(
+  { system, logger }: ImportServices,
+  { schemaName, commit }: Pick<LoadedStage, 'commit'> & { readonly schemaName: string },
+  { comment, login }: TargetStage,
+): Promise<boolean> {
+  try {
+    await commitLoaded(system, { schemaName, login, comment, commit })
+    return true
+  } catch (error) {
+    logger.warn({ err: error }, 'what was loaded while an archive arrived could not be committed')
+    return false
   }
 }
 

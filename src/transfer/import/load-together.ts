@@ -195,7 +195,10 @@ async function loadUnits(
       statements.push(...finisher.give(unit.family))
       finishing.push(...namesOf(unit.family.tables))
     }
-    if (bytes >= MIN_BYTES || !units.isWaiting || loaded.isDue(session)) await run()
-    if (loaded.isDue(session)) await save()
+    const isDue = loaded.isDue(session)
+    if (bytes >= MIN_BYTES || !units.isWaiting || isDue) await run()
+    if (isDue) await save()
   }
+  // Another session may have taken the unit that was waiting.
+  await run()
 }
