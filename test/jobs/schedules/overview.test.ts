@@ -150,13 +150,18 @@ describe('the overview', () => {
 
   test('lists those that are overdue, page by page, to who may know that', async () => {
     const slugs = ({ items }: z.infer<typeof page>) => items.map(({ slug }) => slug)
-    expect(slugs(await read(wharf.root, '?overdue=true'))).toEqual(['shop', 'shop-2', 'shop-3'])
-    const first = await read(wharf.root, '?overdue=true&limit=2')
+    // A sweep takes it back, since an archive was just made.
+    const readOverdue = async (client: ApiClient, query: string) => {
+      await wharf.database.query(`UPDATE control.schedule SET overdue_since = now() WHERE id = '${nightly.id}'`)
+      return read(client, query)
+    }
+    expect(slugs(await readOverdue(wharf.root, '?overdue=true'))).toEqual(['shop', 'shop-2', 'shop-3'])
+    const first = await readOverdue(wharf.root, '?overdue=true&limit=2')
     expect(slugs(first)).toEqual(['shop', 'shop-2'])
-    expect(slugs(await read(wharf.root, `?overdue=true&after=${first.next}`))).toEqual(['shop-3'])
-    expect(slugs(await read(wharf.root, '?overdue=true&search=-2'))).toEqual(['shop-2'])
+    expect(slugs(await readOverdue(wharf.root, `?overdue=true&after=${first.next}`))).toEqual(['shop-3'])
+    expect(slugs(await readOverdue(wharf.root, '?overdue=true&search=-2'))).toEqual(['shop-2'])
     const viewer = await createToken(wharf, 'viewer', 'shop')
-    expect(slugs(await read(viewer.client, '?overdue=true'))).toEqual([])
+    expect(slugs(await readOverdue(viewer.client, '?overdue=true'))).toEqual([])
     expect((await wharf.root.get('/overview?overdue=yes')).status).toBe(400)
   })
 
