@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import { followJobs } from './follow-jobs.ts'
@@ -34,8 +34,9 @@ export function Jobs({ client, asked }: { readonly client: Client; readonly aske
   const [{ project, status, kind }, setFilter] = useState(() => filterOf(asked))
   const set = (changed: JobFilter): void => setFilter((before) => ({ ...before, ...changed }))
   const address = jobsPath({ project, status, kind })
-  // So that who comes back to the list, or loads the page again, finds it as it was.
-  useEffect(() => history.replaceState(null, '', address), [address])
+  // So that who comes back to the list, or loads the page again, finds it as it was. At once: once it is painted, the browser may
+  // be on its way to another view, and this would bring it back.
+  useLayoutEffect(() => history.replaceState(null, '', address), [address])
   const pages = usePages(address)
   // A name that no project can have is none's, and would be refused.
   const isName = project === '' || SLUG.test(project)

@@ -294,6 +294,17 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     expectMessage('404')
   })
 
+  test('who leaves the list of jobs at once comes to where they went, also in a slow browser', async () => {
+    await signIn()
+    const session = await console.browser.context.newCDPSession(console.page)
+    await session.send('Emulation.setCPUThrottlingRate', { rate: 10 })
+    for (let n = 0; n < 10; n += 1) {
+      await goTo('/jobs')
+      await goTo('/')
+      await heading('Overview').waitFor()
+    }
+  })
+
   test('the page says that Wharf does not answer, and goes on by itself', async () => {
     await signIn()
     await console.page.getByRole('link', { name: 'Jobs' }).click()
