@@ -18,27 +18,14 @@ const PAUSE_MS = 10_000
 export function Overview({ client }: { readonly client: Client }) {
   const [search, setSearch] = useState('')
   const pages = usePages(search)
-  const { value, failure } = useLive<Page<ProjectOverview>>(
+  const { value, failure } = useLive(
     `overview ${search} ${pages.after}`,
-    (signal) => {
-      const query = new URLSearchParams({ limit: '25', ...pages.query, ...(search && { search }) })
-      return client.json(`/overview?${query}`, { signal })
-    },
+    (signal) => readPage(client, search, pages.query, signal),
     () => PAUSE_MS,
     true,
   )
-  // Those of other pages, too, stand at the beginning of the first.
   const isFirstOfMany = pages.after === '' && (value?.next ?? null) !== null
-  const { value: overdue } = useLive<readonly ProjectOverview[]>(
-    `overdue ${search} ${isFirstOfMany}`,
-    async (signal) => {
-      if (!isFirstOfMany) return []
-      const query = new URLSearchParams({ limit: '25', overdue: 'true', ...(search && { search }) })
-      return (await client.json<Page<ProjectOverview>>(`/overview?${query}`, { signal })).items
-    },
-    () => (isFirstOfMany ? PAUSE_MS : undefined),
-    true,
-  )
+  const overdue = useOverdue(client, search, isFirstOfMany)
   const { value: me } = useLive(
     'who looks at the overview',
     (signal) => client.json<Me>('/me', { signal }),
@@ -60,7 +47,7 @@ export function Overview({ client }: { readonly client: Client }) {
         </Legend>
       )}
       <div class="projects">
-        {withFirst(isFirstOfMany ? overdue : undefined, value?.items).map((project) => (
+        {overdueFirst(overdue, value?.items).map((project) => (
           <ProjectRow key={project.slug} client={client} project={project} isRoot={me?.root === true} />
         ))}
       </div>
@@ -70,9 +57,30 @@ export function Overview({ client }: { readonly client: Client }) {
   )
 }
 
+function readPage(
+  client: Client,
+  search: string,
+  asked: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<Page<ProjectOverview>> {
+  const query = new URLSearchParams({ limit: '25', ...asked, ...(search && { search }) })
+  return client.json(`/overview?${query}`, { signal })
+}
+
+/** Those of any page that are overdue; none where they are not asked for. */
+function useOverdue(client: Client, search: string, isAsked: boolean): readonly ProjectOverview[] {
+  const { value } = useLive<readonly ProjectOverview[]>(
+    `overdue ${search} ${isAsked}`,
+    async (signal) => (isAsked ? (await readPage(client, search, { overdue: 'true' }, signal)).items : []),
+    () => (isAsked ? PAUSE_MS : undefined),
+    true,
+  )
+  return isAsked && value ? value : []
+}
+
 /** What is wrong is to be on the first screen, also of a phone: those that are overdue come first, of this page and of others. */
-function withFirst(
-  overdue: readonly ProjectOverview[] = [],
+function overdueFirst(
+  overdue: readonly ProjectOverview[],
   page: readonly ProjectOverview[] = [],
 ): readonly ProjectOverview[] {
   const first = new Set(overdue.map(({ slug }) => slug))

@@ -54,8 +54,8 @@ const jobs = z
   .exactOptional()
   .meta({
     description:
-      'How many sessions read one database side by side, at most. By default as many as the server has processors, up to 4; one with `maxBytesPerSecond`. ' +
-      'Fewer do where connections are needed for others (`WHARF_HELPING_SESSIONS`), and for small databases. The archive is the ' +
+      'How many sessions read one database side by side, at most. By default as many as the server has processors, up to 4; ' +
+      'one with `maxBytesPerSecond`. Fewer do where connections are needed for others (`WHARF_HELPING_SESSIONS`), and for small databases. The archive is the ' +
       'same for any number, but for its first line.',
   })
 

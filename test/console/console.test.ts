@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { HOSTILE, hasChromium, openConsole } from '../support/console/console-page.ts'
 import { serveHttp } from '../support/http/serve-http.ts'
 import { askExport, jobOf } from '../support/jobs/jobs.ts'
-import { makeSchedule, type SeenSchedule } from '../support/jobs/schedules.ts'
+import { makeOverdue, makeSchedule, type SeenSchedule } from '../support/jobs/schedules.ts'
 import { createProject } from '../support/service/projects.ts'
 import { createToken } from '../support/service/tokens.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
@@ -203,15 +203,18 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     await expect.poll(async () => (await nights.allTextContents()).at(-1)).toMatch(/^\w{3} \d+ \w{3,4}: none$/)
     const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone
     const { id } = await makeSchedule(wharf.root, 'blog', { cron: '59 23 * * *', timezone })
-    await goTo('/jobs')
-    await goTo('/')
-    await expect.poll(async () => (await nights.allTextContents()).at(-1)).toMatch(/: yet to come$/)
-    expect(await nights.count()).toBe(30)
-    await console.page
-      .getByText(/^\d+ \w+ – \d+ \w+$/)
-      .first()
-      .waitFor()
-    await wharf.root.delete(`/schedules/${id}`)
+    try {
+      await goTo('/jobs')
+      await goTo('/')
+      await expect.poll(async () => (await nights.allTextContents()).at(-1)).toMatch(/: yet to come$/)
+      expect(await nights.count()).toBe(30)
+      await console.page
+        .getByText(/^\d+ \w+ – \d+ \w+$/)
+        .first()
+        .waitFor()
+    } finally {
+      await wharf.root.delete(`/schedules/${id}`)
+    }
   })
 
   test('a night that a schedule has begun stands in the strip of its project, whatever the name of the schedule', async () => {
@@ -233,19 +236,19 @@ describe.skipIf(!hasChromium)('in a browser', () => {
   })
 
   test('a project whose last archive is too old is loud, comes first, and is found by a search', async () => {
-    // As old as the schedule says it may not be: a sweep would take back what it does not find so.
-    await wharf.database.query(
-      `UPDATE control.schedule SET overdue_since = now() - interval '2 days', max_age_hours = 1, created_at = now() - interval '3 days'`,
-    )
-    await signIn()
-    await console.page.getByText('Overdue for 2 days').waitFor()
-    await console.page.locator('.projects > .overdue:first-child').waitFor()
-    await console.page.keyboard.press('/')
-    await console.page.keyboard.type('blo')
-    await heading('shop').waitFor({ state: 'detached' })
-    await heading('blog').waitFor()
-    await console.page.keyboard.press('Escape')
-    await wharf.database.query('UPDATE control.schedule SET overdue_since = NULL, max_age_hours = NULL')
+    const takeBack = await makeOverdue(wharf, schedule, 2)
+    try {
+      await signIn()
+      await console.page.getByText('Overdue for 2 days').waitFor()
+      await console.page.locator('.projects > .overdue:first-child').waitFor()
+      await console.page.keyboard.press('/')
+      await console.page.keyboard.type('blo')
+      await heading('shop').waitFor({ state: 'detached' })
+      await heading('blog').waitFor()
+      await console.page.keyboard.press('Escape')
+    } finally {
+      await takeBack()
+    }
   })
 
   test('a project is loud to the root token where no archive is kept and no schedule makes one', async () => {
@@ -354,7 +357,7 @@ describe.skipIf(!hasChromium)('in a browser', () => {
   test('what is overdue comes first, also of projects that stand on a later page', async () => {
     const others = Array.from({ length: 25 }, (_, n) => `a${n}`)
     for (const slug of others) await createProject(wharf, slug)
-    await wharf.database.query(`UPDATE control.schedule SET overdue_since = now(), max_age_hours = 1`)
+    const takeBack = await makeOverdue(wharf, schedule)
     try {
       await signIn()
       await console.page.locator('.projects > .overdue:first-child').getByRole('heading', { name: 'shop' }).waitFor()
@@ -363,7 +366,7 @@ describe.skipIf(!hasChromium)('in a browser', () => {
       await heading('a0').waitFor({ state: 'detached' })
       await heading('shop').waitFor()
     } finally {
-      await wharf.database.query('UPDATE control.schedule SET overdue_since = NULL, max_age_hours = NULL')
+      await takeBack()
       for (const slug of others) await wharf.root.delete(`/projects/${slug}`)
     }
   })

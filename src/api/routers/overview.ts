@@ -3,7 +3,13 @@ import type { Container } from '../../container.ts'
 import { projectOverviewSchema } from '../../contract/overview.ts'
 import { pageOf } from '../../contract/page.ts'
 import type { Night } from '../../jobs/schedules/nights.ts'
-import { type Protection, type ReadyArchive, readOverdue, readProtection } from '../../jobs/schedules/overview.ts'
+import {
+  isOverdue,
+  type Protection,
+  type ReadyArchive,
+  readCoverings,
+  readProtection,
+} from '../../jobs/schedules/overview.ts'
 import type { Caller } from '../../projects/access.ts'
 import { listProjects, type Project, type ProjectPage } from '../../projects/projects.ts'
 import { readStageFacts, type StageFacts } from '../../projects/stage-facts.ts'
@@ -35,11 +41,13 @@ const show = route('GET /overview', {
 export function overviewRoutes({ control, system }: Container): readonly BoundRoute<Caller>[] {
   return [
     show.handle<Caller>(async ({ query: { overdue, ...query }, caller }) => {
+      const coverings = await readCoverings(control, caller)
       const list: ListProjects = (page) => listProjects(control.prisma, { ...page, ...visibleTo(caller) })
-      const wanted = overdue ? listing(list, await readOverdue(control, caller)) : list
+      const wanted = overdue ? onlyThose(list, (project) => isOverdue(project, coverings)) : list
       const find = (limit: number) => wanted({ ...query, limit })
       const { items, next } = await readPage(query, find, ({ slug }) => slug)
-      const [protection, facts] = [await readProtection(control, caller, items), await readStageFacts(system, items)]
+      const protection = await readProtection(control, caller, items, coverings)
+      const facts = await readStageFacts(system, items)
       return { status: 200, body: { items: items.map((each) => toBody(each, protection.get(each.id), facts)), next } }
     }),
   ]
@@ -51,7 +59,7 @@ type ListProjects = (page: ProjectPage) => Promise<readonly Project[]>
 const LOOKED_AT = 500
 
 /** Lists only some of the projects: which ones depends on patterns of schedules, and on what their authors may do. */
-const listing =
+const onlyThose =
   (list: ListProjects, isWanted: (project: Project) => boolean): ListProjects =>
   async ({ limit, ...page }) => {
     const found: Project[] = []

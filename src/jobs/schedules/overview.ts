@@ -31,13 +31,13 @@ export interface Protection {
 /** More than any service has. */
 const MAX_SCHEDULES = 100_000
 
-/** How well projects are backed up. @returns by the project's id. */
+/** How well projects are backed up. @param coverings what the caller may know of. @returns by the project's id. */
 export async function readProtection(
   { prisma }: Database,
   caller: Caller,
   projects: readonly Project[],
+  coverings: readonly Covering[],
 ): Promise<ReadonlyMap<string, Protection>> {
-  const coverings = await readCoverings(prisma, caller)
   const covering = new Map(
     projects.map((project) => [
       project.id,
@@ -75,26 +75,25 @@ export async function readProtection(
   )
 }
 
-/** Tells which projects are overdue: the last archive of a schedule is older than its alarms allow, as far as the caller may know. */
-export async function readOverdue({ prisma }: Database, caller: Caller): Promise<(project: Project) => boolean> {
-  const overdue = (await readCoverings(prisma, caller)).filter(({ schedule }) => schedule.overdueSince !== null)
-  return (project) => overdue.some(({ covers }) => covers(project))
-}
+/** Whether the last archive that a schedule made of the project is older than its alarms allow. */
+export const isOverdue = (project: Project, coverings: readonly Covering[]): boolean =>
+  coverings.some(({ schedule, covers }) => schedule.overdueSince !== null && covers(project))
 
-interface Covering {
+/** A schedule, and which projects it exports. */
+export interface Covering {
   readonly schedule: Schedule
   readonly covers: (project: Project) => boolean
 }
 
-/** The schedules of exports that the caller may know of, and which projects each exports. */
-async function readCoverings(control: Queryable, caller: Caller): Promise<readonly Covering[]> {
+/** The schedules of exports that the caller may know of. */
+export async function readCoverings({ prisma }: Database, caller: Caller): Promise<readonly Covering[]> {
   const coverings: Covering[] = []
-  for (const schedule of await listSchedules(control, caller, { limit: MAX_SCHEDULES })) {
+  for (const schedule of await listSchedules(prisma, caller, { limit: MAX_SCHEDULES })) {
     if (schedule.asked.kind !== 'export') continue
     const { projects, patterns = [] } = schedule.asked.request
     const named = new Set(projects.map(({ slug }) => slug))
     // What patterns stand for depends on whose they are.
-    const author = patterns.length > 0 ? await findCaller(control, schedule.createdBy) : undefined
+    const author = patterns.length > 0 ? await findCaller(prisma, schedule.createdBy) : undefined
     coverings.push({
       schedule,
       covers: (project) => named.has(project.slug) || (author !== undefined && matchesAny(author, project, patterns)),

@@ -1,7 +1,7 @@
 import type { ExportSelection } from '../../contract/export.ts'
 import { type SourceArchive, sourceArchive } from '../../contract/source-archive.ts'
 import type { AppError } from '../../errors.ts'
-import { askWithPolicy, type RemoteExportPolicy } from './allow-incomplete.ts'
+import { askForExport, type RemoteExportPolicy } from './ask-for-export.ts'
 import { discardAnswer } from './discard-answer.ts'
 import { createPatience, persist } from './patience.ts'
 import { otherAnswer, remoteFailed, remoteGone } from './remote-failure.ts'
@@ -33,7 +33,7 @@ export async function askForArchive(
       headers: { 'content-type': 'application/json', prefer: 'respond-async', 'idempotency-key': key },
       body: JSON.stringify(request),
     })
-  const { statusCode, body } = await askWithPolicy(ask, { projects: [selection] }, policy)
+  const { statusCode, body } = await askForExport(ask, selection, policy)
   if (statusCode === 202) return readJob(server, body)
   discardAnswer(body)
   return undefined

@@ -12,7 +12,7 @@ import { CODINGS } from '../../lib/coding.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { readText } from '../../lib/read-text.ts'
 import { rethrowing } from '../../lib/rethrowing.ts'
-import { askWithPolicy, type RemoteExportPolicy } from './allow-incomplete.ts'
+import { askForExport, type RemoteExportPolicy } from './ask-for-export.ts'
 import { discardAnswer } from './discard-answer.ts'
 import { failureWith, otherAnswer, RemoteRefused, remoteFailed } from './remote-failure.ts'
 
@@ -121,7 +121,7 @@ export function connectRemoteServer(options: {
     call,
     toFailure,
     async openExport(selection, policy = {}) {
-      const { body, headers } = await askWithPolicy(postExport, { projects: [selection] }, policy)
+      const { body, headers } = await askForExport(postExport, selection, policy)
       if (!String(headers['content-type']).startsWith('application/x-ndjson')) {
         discardAnswer(body)
         throw otherAnswer(origin)

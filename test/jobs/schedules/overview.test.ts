@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { projectOverviewSchema } from '../../../src/contract/overview.ts'
 import { type NightRun, toNights } from '../../../src/jobs/schedules/nights.ts'
 import type { ApiClient } from '../../support/http/api-client.ts'
-import { makeSchedule, runWhenDue, type SeenSchedule } from '../../support/jobs/schedules.ts'
+import { makeOverdue, makeSchedule, runWhenDue, type SeenSchedule } from '../../support/jobs/schedules.ts'
 import { createProject } from '../../support/service/projects.ts'
 import { createToken } from '../../support/service/tokens.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
@@ -143,25 +143,20 @@ describe('the overview', () => {
   })
 
   test('says since when a schedule is overdue', async () => {
-    await wharf.database.query(`UPDATE control.schedule SET overdue_since = now() WHERE id = '${nightly.id}'`)
+    await makeOverdue(wharf, nightly)
     expect((await of('shop')).overdueSince).toEqual(expect.any(String))
     expect((await of('blog')).overdueSince).toBeNull()
   })
 
   test('lists those that are overdue, page by page, to who may know that', async () => {
     const slugs = ({ items }: z.infer<typeof page>) => items.map(({ slug }) => slug)
-    // A sweep takes it back, since an archive was just made.
-    const readOverdue = async (client: ApiClient, query: string) => {
-      await wharf.database.query(`UPDATE control.schedule SET overdue_since = now() WHERE id = '${nightly.id}'`)
-      return read(client, query)
-    }
-    expect(slugs(await readOverdue(wharf.root, '?overdue=true'))).toEqual(['shop', 'shop-2', 'shop-3'])
-    const first = await readOverdue(wharf.root, '?overdue=true&limit=2')
+    expect(slugs(await read(wharf.root, '?overdue=true'))).toEqual(['shop', 'shop-2', 'shop-3'])
+    const first = await read(wharf.root, '?overdue=true&limit=2')
     expect(slugs(first)).toEqual(['shop', 'shop-2'])
-    expect(slugs(await readOverdue(wharf.root, `?overdue=true&after=${first.next}`))).toEqual(['shop-3'])
-    expect(slugs(await readOverdue(wharf.root, '?overdue=true&search=-2'))).toEqual(['shop-2'])
+    expect(slugs(await read(wharf.root, `?overdue=true&after=${first.next}`))).toEqual(['shop-3'])
+    expect(slugs(await read(wharf.root, '?overdue=true&search=-2'))).toEqual(['shop-2'])
     const viewer = await createToken(wharf, 'viewer', 'shop')
-    expect(slugs(await readOverdue(viewer.client, '?overdue=true'))).toEqual([])
+    expect(slugs(await read(viewer.client, '?overdue=true'))).toEqual([])
     expect((await wharf.root.get('/overview?overdue=yes')).status).toBe(400)
   })
 

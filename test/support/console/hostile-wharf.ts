@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect } from 'vitest'
 import { createExternalDatabase } from '../database/external-database.ts'
 import { jobOf } from '../jobs/jobs.ts'
-import { makeSchedule } from '../jobs/schedules.ts'
+import { makeOverdue, makeSchedule } from '../jobs/schedules.ts'
 import { makeWebhook } from '../notifications/webhooks.ts'
 import { MAY_ATTACH } from '../service/attached-location.ts'
 import { createProject } from '../service/projects.ts'
@@ -122,11 +122,6 @@ const SAD_NIGHTS = `
     FROM (VALUES (1, 'failed'), (2, 'skipped'), (3, 'succeeded'), (5, 'cancelled')) AS nights (night, outcome)
    CROSS JOIN LATERAL (SELECT now() - night * interval '1 day' AS at) AS moments`
 
-/** As a sweep finds a schedule whose last archive is too old. */
-const OVERDUE = `
-  UPDATE control.schedule SET overdue_since = now() - interval '2 days', max_age_hours = 1, created_at = now() - interval '9 days'
-   WHERE id = $1`
-
 export async function startHostileWharf(): Promise<HostileWharf> {
   const wharf = await startWharf({ worker: true, environment: { ...MAY_ATTACH, WHARF_WEBHOOK_HOSTS: '127.0.0.1' } })
   await createProject(wharf, 'shop', [...HOSTILE_TABLES, PROTOTYPE_TABLE].join('\n'))
@@ -142,7 +137,7 @@ export async function startHostileWharf(): Promise<HostileWharf> {
   }
   const overdue = await makeSchedule(wharf.root, LONG_SLUG, { name: HOSTILE })
   await wharf.database.query(SAD_NIGHTS, [overdue.id])
-  await wharf.database.query(OVERDUE, [overdue.id])
+  await makeOverdue(wharf, overdue, 2)
   const webhook = await makeWebhook(wharf.root, 'http://127.0.0.1:9/hook', { name: HOSTILE })
   await wharf.root.post(`/webhooks/${webhook.id}/test`)
   const failed = await failTransfer(wharf)

@@ -38,6 +38,24 @@ export const makeSchedule = async (...args: Parameters<typeof askSchedule>): Pro
 export const showSchedule = async (client: ApiClient, { id }: SeenSchedule): Promise<SeenSchedule> =>
   scheduleOf(await client.get(`/schedules/${id}`))
 
+/**
+ * Makes a schedule overdue since `days` ago. No archive is new enough for it, so that no sweep takes it back.
+ * @returns what takes it back.
+ */
+export async function makeOverdue(
+  { database }: TestWharf,
+  { id }: SeenSchedule,
+  days = 0,
+): Promise<() => Promise<void>> {
+  await database.query(
+    'UPDATE control.schedule SET overdue_since = now() - make_interval(days => $2), max_age_hours = 0 WHERE id = $1',
+    [id, days],
+  )
+  return async () => {
+    await database.query('UPDATE control.schedule SET overdue_since = NULL, max_age_hours = NULL WHERE id = $1', [id])
+  }
+}
+
 /** The time `days` after the schedule is due next, or before it. */
 export function afterDue({ nextRunAt }: SeenSchedule, days = 0): Date {
   if (nextRunAt === null) throw new Error('the schedule is not due')

@@ -8,13 +8,13 @@ export interface RemoteExportPolicy extends RowsPolicy {
   readonly maxBytesPerSecond?: number | undefined
 }
 
-/** Asks with the policy. Servers of earlier versions don't know `allowIncomplete`, and refuse nothing that lacks rows. */
-export async function askWithPolicy<T>(
+/** Asks another server for an export. Earlier versions don't know `allowIncomplete`, and refuse nothing that lacks rows. */
+export async function askForExport<T>(
   ask: (request: object) => Promise<T>,
-  projects: object,
+  selection: object,
   { allowIncomplete, maxBytesPerSecond }: RemoteExportPolicy,
 ): Promise<T> {
-  const request = { ...projects, ...(maxBytesPerSecond && { maxBytesPerSecond }) }
+  const request = { projects: [selection], ...(maxBytesPerSecond && { maxBytesPerSecond }) }
   if (!allowIncomplete) return ask(request)
   return ask({ ...request, allowIncomplete }).catch((error: unknown) => {
     if (isAppError(error) && refusesField(error.faults, 'allowIncomplete')) return ask(request)
