@@ -123,7 +123,7 @@ export class ArchiveSections {
     if (entry.kind === 'role' || entry.kind === 'event') this.#sumUp(entry.kind, 1, bytes)
   }
 
-  /** Enters lines that are not looked into. @param bytes the whole lines, newlines included. */
+  /** Enters lines that are not looked into. @param count how many begin in `bytes`, which have newlines and may end in the middle of one. */
   add(kind: SummedKind, count: number, bytes: Buffer): void {
     this.#step(kind)
     this.#sumUp(kind, count, bytes)

@@ -16,7 +16,11 @@ const OPTIONAL_LISTS = new Set(['notExported', 'unique', 'checks', 'foreignKeys'
 export interface ArchiveWriter {
   /** Writes a line that begins or describes something. */
   open<K extends OpeningKind>(kind: K, content: LineInput<K>): Buffer
-  /** Writes the next rows of the table that `open('rows', …)` named. @param lines as many whole lines. They are not looked into. */
+  /**
+   * Writes the next rows of the table that `open('rows', …)` named.
+   *
+   * @param rows how many lines begin in `lines`, which may end in the middle of one. They are not looked into.
+   */
   rows(rows: number, lines: Buffer): Buffer
   /** Writes the next events: `events` objects, each as JSON, joined by `EVENT_PARTS.join`. They are not looked into. */
   eventPage(events: number, joined: ByteText): Buffer
@@ -41,7 +45,7 @@ export function createArchiveWriter(): ArchiveWriter {
       return bytes
     },
     rows(rows, lines) {
-      if (rows > 0) sections.add('row', rows, lines)
+      if (lines.length > 0) sections.add('row', rows, lines)
       return lines
     },
     eventPage(events, joined) {

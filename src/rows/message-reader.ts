@@ -4,17 +4,21 @@ export const HEADER_BYTES = 5
 
 const DATA_ROW = 'D'.charCodeAt(0)
 
-/** Messages that come in two pieces are put together in the same memory, as long as they are no longer than this. */
-const KEPT_BYTES = 64 * 1024
+/** The longest message of a row that is put together where it comes in two pieces. */
+export const MAX_SHORT_BYTES = 64 * 1024
 
 /** What becomes of messages, in their order. */
 export interface MessageTaker {
   /**
    * Takes a row, and as many as it likes of those that follow in the same block.
    *
-   * @param start where its message begins. @param end where it ends. @returns where the last one ends.
+   * @param start where its message begins; it is no longer than `MAX_SHORT_BYTES`. @returns where the last one ends.
    */
-  rows(block: Buffer, start: number, end: number): number
+  rows(block: Buffer, start: number): number
+  /** A longer row begins. @param bytes how many its message has, without the header. */
+  beginLongRow(bytes: number): void
+  /** Takes the next piece of it, from `start` to `end`. */
+  addToLongRow(block: Buffer, start: number, end: number): void
   /** Takes any other message, whole, in memory that is used again. */
   other(message: Buffer): void
 }
@@ -32,6 +36,8 @@ export class MessageReader {
   #begun: Buffer | undefined
   /** How much of that has come. */
   #filled = 0
+  /** How much of a long row has not come. */
+  #longBytes = 0
 
   constructor(taker: MessageTaker) {
     this.#taker = taker
@@ -39,7 +45,7 @@ export class MessageReader {
 
   /** Takes bytes as they come: messages may begin and end anywhere in them. */
   take(chunk: Buffer): void {
-    let at = 0
+    let at = this.#passLong(chunk, 0)
     while (this.#begun) {
       const copied = chunk.copy(this.#begun, this.#filled, at)
       at += copied
@@ -48,6 +54,7 @@ export class MessageReader {
       const message = this.#begun
       this.#begun = undefined
       this.#pass(message, 0)
+      at = this.#passLong(chunk, at)
     }
     this.#pass(chunk, at)
   }
@@ -56,10 +63,18 @@ export class MessageReader {
   #pass(block: Buffer, start: number): void {
     let at = start
     while (at + HEADER_BYTES <= block.length) {
-      const end = at + lengthOf(block, at)
+      const length = lengthOf(block, at)
+      const end = at + length
+      const isRow = block[at] === DATA_ROW
+      if (isRow && length > MAX_SHORT_BYTES) {
+        this.#longBytes = length - HEADER_BYTES
+        this.#taker.beginLongRow(this.#longBytes)
+        at = this.#passLong(block, at + HEADER_BYTES)
+        continue
+      }
       if (end > block.length) break
-      if (block[at] === DATA_ROW) {
-        at = this.#taker.rows(block, at, end)
+      if (isRow) {
+        at = this.#taker.rows(block, at)
       } else {
         this.#taker.other(block.subarray(at, end))
         at = end
@@ -68,12 +83,21 @@ export class MessageReader {
     const left = block.length - at
     if (left === 0) return
     const length = left < HEADER_BYTES ? HEADER_BYTES : lengthOf(block, at)
-    this.#begun = length > KEPT_BYTES ? Buffer.allocUnsafeSlow(length) : this.#keptMemory().subarray(0, length)
+    this.#begun = length > MAX_SHORT_BYTES ? Buffer.allocUnsafeSlow(length) : this.#keptMemory().subarray(0, length)
     this.#filled = block.copy(this.#begun, 0, at)
   }
 
+  /** Passes on what there is of a long row. @returns where it ends. */
+  #passLong(block: Buffer, start: number): number {
+    const end = Math.min(start + this.#longBytes, block.length)
+    if (end === start) return start
+    this.#longBytes -= end - start
+    this.#taker.addToLongRow(block, start, end)
+    return end
+  }
+
   #keptMemory(): Buffer {
-    this.#kept ??= Buffer.allocUnsafeSlow(KEPT_BYTES)
+    this.#kept ??= Buffer.allocUnsafeSlow(MAX_SHORT_BYTES)
     return this.#kept
   }
 }

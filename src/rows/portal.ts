@@ -4,9 +4,9 @@ import { DatabaseSocket } from '../database/database-socket.ts'
 import { GrowingBuffer } from '../lib/growing-buffer.ts'
 import { ReusedMemory } from '../lib/reused-memory.ts'
 import { rowsShare } from '../lib/thread-share.ts'
-import { LongRowWriter, wrongRow } from './long-row.ts'
-import { HEADER_BYTES, MessageReader } from './message-reader.ts'
-import { MAX_SHORT_BYTES, rowLinesWriter } from './row-lines.ts'
+import { LongRowWriter } from './long-row.ts'
+import { MessageReader } from './message-reader.ts'
+import { rowLinesWriter } from './row-lines.ts'
 import type { ValueForm } from './value-form.ts'
 
 /** A cursor that was declared in the client's transaction. */
@@ -16,9 +16,10 @@ export interface Portal {
   readonly forms: readonly ValueForm[]
 }
 
-/** Rows of one range, as whole lines of an archive. */
+/** Rows of one range, as lines of an archive. A long line may be in several pages, one after the other. */
 export interface RangePage {
   readonly range: number
+  /** How many begin in it. */
   readonly rows: number
   /** In memory of the pages, to which who has used them gives it back. */
   readonly lines: Buffer
@@ -69,9 +70,6 @@ type DataListener = (chunk: Buffer) => void
 
 const READY_FOR_QUERY = 'Z'.charCodeAt(0)
 
-/** A message with a row begins with the number of values, two bytes; a value's length takes four. */
-const [COUNT_BYTES, LENGTH_BYTES] = [2, 4]
-
 const NO_BYTES = Buffer.alloc(0)
 
 /** As `pg` runs queries of all kinds: it calls the methods whose names begin with `handle`. */
@@ -81,7 +79,8 @@ class PortalQuery implements pg.Submittable {
   readonly #lines = new GrowingBuffer()
   readonly #writeRows: ReturnType<typeof rowLinesWriter>
   readonly #longRows: LongRowWriter
-  /** The page that is being written. */
+  /** The page that is being written, if one is. */
+  #isWriting = false
   #range = 0
   #rows = 0
   readonly #pages: RangePage[] = []
@@ -95,7 +94,7 @@ class PortalQuery implements pg.Submittable {
     this.#portal = portal
     this.#memory = memory
     this.#writeRows = rowLinesWriter(portal.forms)
-    this.#longRows = new LongRowWriter(portal.forms, this.#lines)
+    this.#longRows = new LongRowWriter(portal.forms, this.#lines, (range) => this.#begin(range, 1))
   }
 
   /** @returns the next page; undefined where there is none any more. @throws what PostgreSQL says. */
@@ -121,7 +120,9 @@ class PortalQuery implements pg.Submittable {
     const [listener] = stream.listeners('data') as DataListener[]
     if (!listener) throw new Error('nobody reads what this connection gets')
     const reader = new MessageReader({
-      rows: (block, start, end) => this.#add(block, start, end),
+      rows: (block, start) => this.#add(block, start),
+      beginLongRow: (bytes) => this.#longRows.begin(bytes),
+      addToLongRow: (block, start, end) => this.#addToLongRow(block, start, end),
       other: (message) => {
         // Before `pg` learns of it, and sends the next query.
         if (message[0] === READY_FOR_QUERY) this.#giveBack(read, listener)
@@ -190,11 +191,7 @@ class PortalQuery implements pg.Submittable {
   }
 
   /** As `MessageTaker` has it. */
-  #add(block: Buffer, start: number, end: number): number {
-    if (end - start > MAX_SHORT_BYTES) {
-      this.#addLong(block, start + HEADER_BYTES, end)
-      return end
-    }
+  #add(block: Buffer, start: number): number {
     const added = this.#writeRows(block, start)
     this.#begin(added.range, added.rows)
     this.#lines.reserve(added.lines.length)
@@ -203,28 +200,28 @@ class PortalQuery implements pg.Submittable {
     return added.end
   }
 
-  #addLong(block: Buffer, start: number, end: number): void {
-    const digitsAt = start + COUNT_BYTES + LENGTH_BYTES
-    const valuesAt = digitsAt + block.readInt32BE(start + COUNT_BYTES)
-    if (block.readInt16BE(start) !== this.#portal.forms.length + 1 || valuesAt < digitsAt) throw wrongRow()
-    this.#begin(Number(block.toString('latin1', digitsAt, valuesAt)), 1)
-    this.#longRows.add(block, valuesAt, end)
-    if (this.#lines.length >= PAGE_BYTES) this.#endPage()
+  #addToLongRow(block: Buffer, start: number, end: number): void {
+    const isWhole = this.#longRows.add(block, start, end)
+    if (this.#lines.length < PAGE_BYTES) return
+    this.#endPage()
+    if (!isWhole) this.#begin(this.#range, 0)
   }
 
   /** Makes ready for rows of a range. */
   #begin(range: number, rows: number): void {
     if (range !== this.#range) this.#endPage()
     this.#range = range
-    if (this.#rows === 0) this.#lines.exchange(this.#memory.take())
+    if (!this.#isWriting) this.#lines.exchange(this.#memory.take())
+    this.#isWriting = true
     this.#rows += rows
   }
 
   #endPage(): void {
-    if (this.#rows === 0) return
+    if (!this.#isWriting) return
     const lines = this.#lines.exchange(NO_BYTES)
     this.#pages.push({ range: this.#range, rows: this.#rows, lines })
     this.#waitingBytes += lines.length
+    this.#isWriting = false
     this.#rows = 0
     this.#wake()
   }

@@ -12,16 +12,13 @@ export interface RowLines {
   readonly end: number
 }
 
-/** The longest message of a row that is written so: longer ones would need too much room. */
-export const MAX_SHORT_BYTES = 64 * 1024
-
 /**
  * Makes lines of an archive out of PostgreSQL's messages with rows, whose values are text, from bytes to bytes: what is
  * written is what `json_build_array` writes, for less than half of its processor time, with what PostgreSQL takes to send them.
  * The first value of each is the number of its range, and becomes no part of its line.
  *
  * @param forms of the other columns.
- * @returns what writes the first of the messages that begin at `start`, which is whole and no longer than `MAX_SHORT_BYTES`, and those
+ * @returns what writes the first of the messages that begin at `start`, which is whole and short (`MessageReader`), and those
  *   that follow, as far as they are whole rows of one range. It throws where a message does not hold the values that it says.
  * @see https://www.postgresql.org/docs/current/protocol-message-formats.html, DataRow
  */

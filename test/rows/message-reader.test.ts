@@ -9,13 +9,18 @@ const message = (kind: string, content: Uint8Array): Buffer => {
   return Buffer.concat([header, content])
 }
 
-/** What is taken of bytes that come in pieces: rows without their header, other messages whole. */
+/** What is taken of bytes that come in pieces: rows without their header, long ones behind their length, other messages whole. */
 function takenOf(pieces: readonly Buffer[]): string[] {
   const taken: string[] = []
   const reader = new MessageReader({
-    rows(block, start, end) {
+    rows(block, start) {
+      const end = start + 1 + block.readInt32BE(start + 1)
       taken.push(`row ${block.toString('hex', start + HEADER_BYTES, end)}`)
       return end
+    },
+    beginLongRow: (bytes) => taken.push(`long row of ${bytes}: `),
+    addToLongRow(block, start, end) {
+      taken.push(`${taken.pop()}${block.toString('hex', start, end)}`)
     },
     other: (whole) => taken.push(whole.toString('hex')),
   })
@@ -48,11 +53,23 @@ test('a message that comes byte by byte is found once', () => {
   expect(takenOf([...bytes].map((byte) => Buffer.of(byte)))).toEqual([`row ${Buffer.from('harbour').toString('hex')}`])
 })
 
-test('messages that are longer than others come whole, too, between others', () => {
-  const sent = [message('D', Buffer.alloc(100, 1)), message('D', Buffer.alloc(200_000, 2)), message('C', Buffer.of(3))]
+test('long rows come in pieces, and other messages whole however long they are, wherever the bytes that come are cut', () => {
+  const short = message('D', Buffer.alloc(100, 1))
+  const sent = [short, message('D', Buffer.alloc(200_000, 2)), message('N', Buffer.alloc(70_000, 3)), short]
   const bytes = Buffer.concat(sent)
-  const pieces = Array.from({ length: Math.ceil(bytes.length / 50_000) }, (_, index) =>
-    bytes.subarray(50_000 * index, 50_000 * (index + 1)),
-  )
-  expect(takenOf(pieces)).toEqual([`row ${'01'.repeat(100)}`, `row ${'02'.repeat(200_000)}`, sent[2]?.toString('hex')])
+  const row = `row ${'01'.repeat(100)}`
+  const expected = [row, `long row of 200000: ${'02'.repeat(200_000)}`, sent[2]?.toString('hex'), row]
+  // Also within the header of the long row.
+  for (const size of [bytes.length, 65_536, 50_000, 107, 105]) {
+    const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
+      bytes.subarray(size * index, size * (index + 1)),
+    )
+    expect(takenOf(pieces)).toEqual(expected)
+  }
+})
+
+test('a long row takes no memory of its own, however long its message says that it is', () => {
+  const header = Buffer.from('D....')
+  header.writeInt32BE(2 ** 31 - 1, 1)
+  expect(takenOf([header, Buffer.of(7)])).toEqual([`long row of ${2 ** 31 - 5}: 07`])
 })

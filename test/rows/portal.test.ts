@@ -86,9 +86,20 @@ test('rows without values are rows', async () => {
   expect(textOf(await read('SELECT 7 FROM generate_series(1, 2)', []))).toBe('{"row":[]}\n{"row":[]}\n')
 })
 
-test('a value of many megabytes, all of which JSON escapes, comes as it is', async () => {
-  const [page] = await read(`SELECT 0, repeat(E'\\x01"', 3000000)`, ['string'])
-  expect(page?.lines.toString()).toBe(`{"row":["${'\\u0001\\"'.repeat(3_000_000)}"]}\n`)
+test('a value of many megabytes, all of which JSON escapes, comes as it is, in pages no longer than others', async () => {
+  const given = '(VALUES (3), (3), (7)) AS given (n)'
+  const pages = await read(`SELECT n, n, repeat(E'\\x01"', 3000000), NULL FROM ${given}`, [
+    'number',
+    'string',
+    'boolean',
+  ])
+  const line = (n: number) => `{"row":[${n}, "${'\\u0001\\"'.repeat(3_000_000)}", null]}\n`
+  expect(textOf(pages) === line(3) + line(3) + line(7)).toBe(true)
+  expect(Math.max(...pages.map(({ lines }) => lines.length))).toBeLessThan(1024 * 1024)
+  const rowsOf = (range: number) => pages.filter((page) => page.range === range).map(({ rows }) => rows)
+  expect(rowsOf(3).filter((rows) => rows > 0)).toEqual([1, 1])
+  expect(rowsOf(7).filter((rows) => rows > 0)).toEqual([1])
+  expect(new Set(pages.map(({ range }) => range))).toEqual(new Set([3, 7]))
 })
 
 test('an error in the middle of the rows is thrown, and the client can be used again', async () => {

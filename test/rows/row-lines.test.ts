@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { GrowingBuffer } from '../../src/lib/growing-buffer.ts'
 import { LongRowWriter } from '../../src/rows/long-row.ts'
+import { HEADER_BYTES } from '../../src/rows/message-reader.ts'
 import { rowLinesWriter } from '../../src/rows/row-lines.ts'
 import type { ValueForm } from '../../src/rows/value-form.ts'
 
@@ -38,6 +39,16 @@ const valuesOf = (values: readonly (string | null)[]): Buffer =>
     }),
   )
 
+/** Adds a row, whose message is cut into pieces of so many bytes. */
+function addInPieces(writer: LongRowWriter, message: Buffer, size: number): void {
+  writer.begin(message.length - HEADER_BYTES)
+  for (let at = HEADER_BYTES; at < message.length; at += size) {
+    const piece = message.subarray(at, at + size)
+    const isWhole = writer.add(Buffer.concat([Buffer.from('"'), piece, Buffer.from('"')]), 1, 1 + piece.length)
+    expect(isWhole).toBe(at + size >= message.length)
+  }
+}
+
 /** A row behind the number of its range. */
 function messageOf(range: number, values: readonly (string | null)[]): Buffer {
   const content = valuesOf([String(range), ...values])
@@ -59,16 +70,15 @@ function jsonOf(value: string | null, form: ValueForm | undefined): string {
 }
 
 describe('a line is what JSON has for the values', () => {
-  test('of a row of any length', () => {
+  test('of a row of any length, wherever it is cut, whatever stands around the pieces', () => {
     fc.assert(
-      fc.property(fc.array(row, { maxLength: 5 }), (rows) => {
+      fc.property(fc.array(row, { maxLength: 5 }), fc.integer({ min: 1, max: 80 }), (rows, size) => {
         const lines = new GrowingBuffer()
-        const writer = new LongRowWriter(FORMS, lines)
-        for (const values of rows) {
-          const block = Buffer.concat([Buffer.from('"'), valuesOf(values), Buffer.from('"""')])
-          writer.add(block, 1, block.length - 3)
-        }
+        const ranges: number[] = []
+        const writer = new LongRowWriter(FORMS, lines, (range) => ranges.push(range))
+        for (const [at, values] of rows.entries()) addInPieces(writer, messageOf(at * 1000, values), size)
         expect(lines.take().now.toString()).toBe(rows.map(lineOf).join(''))
+        expect(ranges).toEqual(rows.map((_, at) => at * 1000))
       }),
     )
   })
@@ -112,7 +122,7 @@ describe('a message that does not hold the values that it says is refused', () =
     change(message)
     return message
   }
-  test.each([
+  const WRONG = [
     ['too many values', changed((message) => message.writeInt16BE(7, 5))],
     ['too few values', changed((message) => message.writeInt16BE(5, 5))],
     ['a range that ends behind it', changed((message) => message.writeInt32BE(1_000_000, 7))],
@@ -122,11 +132,16 @@ describe('a message that does not hold the values that it says is refused', () =
     ['a last value that ends before it', changed((message) => message.writeInt32BE(1, message.length - 8))],
     ['nothing', Buffer.from('D\0\0\0\u0004')],
     ['less than nothing', Buffer.from('D\0\0\0\0\0\0\0\0\0\0\0\0\0\0')],
-  ])('%s', (_, message) => {
+  ] as const
+  test.each(WRONG)('%s', (_, message) => {
     const write = rowLinesWriter(FORMS)
     // What it would read behind itself is somebody else's.
     const { end } = write(Buffer.concat([good, good]), 0)
     expect(end).toBe(2 * good.length)
     expect(() => write(message, 0)).toThrow('does not hold the values')
+  })
+  test.each(WRONG.filter(([, message]) => message.length > HEADER_BYTES))('%s, in pieces', (_, message) => {
+    const writer = new LongRowWriter(FORMS, new GrowingBuffer(), () => undefined)
+    expect(() => addInPieces(writer, message, 10)).toThrow('does not hold the values')
   })
 })

@@ -14,7 +14,7 @@ import { searchStage } from '../../projects/stage-path.ts'
 import { createPageMemory, type RangePage } from '../../rows/portal.ts'
 import { nameOf, toGrantsLine } from '../structure/grants/grants.ts'
 import type { DeclaredProject, DeclaredStage, DeclaredTable } from './declare-tables.ts'
-import { assertReadable, type LineLimits } from './line-limits.ts'
+import { assertReadable, createLineLimit, type LineLimits } from './line-limits.ts'
 import { createReadableWriter } from './readable-writer.ts'
 import type { ReadingSession } from './reading-session.ts'
 import { RowStream, type StreamedTable, tableRows } from './row-stream.ts'
@@ -200,6 +200,7 @@ async function* tableLines(
 ): AsyncGenerator<Buffer> {
   const open = (part: number): Buffer =>
     writer.open('rows', { table: line.name, columns: columns.map(({ name }) => name), part })
+  const limited = createLineLimit('row', `a row of table "${line.name}"`, limits)
   let part = 1
   /** Which part of the table's blocks: blocks without rows have none in the archive. */
   let blocks: number | undefined
@@ -215,8 +216,7 @@ async function* tableLines(
       yield open(part)
     }
     blocks = among
-    const written = rowsShare.count(() => writer.rows(rows, lines))
-    yield assertReadable(written, 'row', `a row of table "${line.name}"`, limits)
+    yield limited(rowsShare.count(() => writer.rows(rows, lines)))
     memory.giveBack(lines)
     onRows?.({ stage, table: line.name, rows })
     // Pages that were read ahead are there at once, so that awaiting them gives nobody else a turn.
