@@ -4,7 +4,7 @@ import { createLineLimit } from '../../../src/transfer/export/line-limits.ts'
 
 const LIMITS = { maxLineBytes: 12, maxStructureLineBytes: 12 }
 
-function refusalOf(pieces: readonly string[]): string {
+function errorOf(pieces: readonly string[]): string {
   const limited = createLineLimit('row', 'a row', LIMITS)
   try {
     for (const piece of pieces) limited(Buffer.from(piece))
@@ -23,7 +23,7 @@ test('a line that is too long is refused with its length, wherever lines are cut
       const ends = [0, ...at.toSorted((a, b) => a - b), text.length]
       const pieces = ends.slice(1).map((end, index) => text.slice(ends[index], end))
       const tooLong = lengths.filter((length) => length > LIMITS.maxLineBytes)
-      const [, bytes] = /a line of (\d+) bytes/.exec(refusalOf(pieces)) ?? []
+      const [, bytes] = /a line of (\d+) bytes/.exec(errorOf(pieces)) ?? []
       if (tooLong.length > 0) expect(tooLong).toContain(Number(bytes))
       else expect(bytes).toBeUndefined()
     }),
