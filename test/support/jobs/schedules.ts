@@ -39,7 +39,7 @@ export const showSchedule = async (client: ApiClient, { id }: SeenSchedule): Pro
   scheduleOf(await client.get(`/schedules/${id}`))
 
 /**
- * Makes a schedule overdue since `days` ago. No archive is new enough for it, so that no sweep takes it back.
+ * Makes a schedule overdue since `days` ago. All that it has made is older than it allows, so that no sweep takes it back.
  * @returns what takes it back.
  */
 export async function makeOverdue(
@@ -48,7 +48,12 @@ export async function makeOverdue(
   days = 0,
 ): Promise<() => Promise<void>> {
   await database.query(
-    'UPDATE control.schedule SET overdue_since = now() - make_interval(days => $2), max_age_hours = 0 WHERE id = $1',
+    `WITH aged AS (
+       UPDATE control.schedule_run AS run SET finished_at = at, proven_at = CASE WHEN verify OR proven_at IS NOT NULL THEN at END
+         FROM control.schedule CROSS JOIN (SELECT now() - interval '9 days' AS at) AS moment
+        WHERE schedule.id = schedule_id AND schedule_id = $1 AND outcome = 'succeeded')
+     UPDATE control.schedule SET overdue_since = now() - make_interval(days => $2), max_age_hours = 1, created_at = now() - interval '9 days'
+      WHERE id = $1`,
     [id, days],
   )
   return async () => {
