@@ -33,7 +33,7 @@ export class LongRowWriter {
   #steps: Generator<undefined, void, undefined> = this.#row()
   /** How much of the row no step has asked for. */
   #left = 0
-  /** The piece that came last, and what of it has not been used. */
+  /** The latest piece, and where its unused bytes begin and end. */
   #piece: Buffer = NOTHING
   #words = viewOf(NOTHING)
   #at = 0

@@ -7,7 +7,7 @@ export type LineLimits = Pick<Config, 'maxLineBytes' | 'maxStructureLineBytes'>
 const NEWLINE = 0x0a
 
 /** What is written in lines of one kind. */
-export type LimitedKind = 'row' | 'event' | 'structure'
+type LimitedKind = 'row' | 'event' | 'structure'
 
 /**
  * Makes sure that the server can read back what it writes: it would be too late to learn that at a restore.
