@@ -35,7 +35,9 @@ export async function importArchive(
     const { projects } = archive.lists
     const slugs = targetsOf(projects)
     options.onReceived?.(projects)
-    return await importReceived(services, { archive, early, projects, slugs }, options)
+    // To remove a large file takes a while, in which nobody needs to wait.
+    const onLoaded = (): void => void archive.file.remove()
+    return await importReceived(services, { archive, early, projects, slugs, onLoaded }, options)
   } finally {
     await early.end()
     await archive.file.remove()
@@ -49,12 +51,14 @@ interface Received {
   readonly projects: readonly ArchiveProject[]
   /** Of the projects that they go to, in their order. */
   readonly slugs: readonly string[]
+  /** Called when nothing more is read of the archive. */
+  readonly onLoaded?: () => void
 }
 
 /** Imports projects of an archive that has arrived: all together, or nothing. @throws {AppError} as `importArchive`. */
 export const importReceived = (
   services: ImportServices,
-  { archive, early, projects, slugs }: Received,
+  { archive, early, projects, slugs, onLoaded }: Received,
   options: ImportOptions,
 ): Promise<readonly ImportedProject[]> =>
   withTargetsLocked(services, { projects, slugs }, options, async (stageIds, signal) => {
@@ -66,5 +70,6 @@ export const importReceived = (
     )
     const before = await readReferences(services.system, stageIds)
     const loaded = await loadMissing(services, archive, { targets, early }, { ...options, signal })
+    onLoaded?.()
     return commitImport(services, { targets, loaded, before }, options)
   })

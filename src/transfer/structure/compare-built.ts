@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Entry, isObject, type STRUCTURE_KINDS, toEntry } from '../../archive/lines.ts'
+import { type Entry, type STRUCTURE_KINDS, toEntry } from '../../archive/lines.ts'
 import type { Grammar } from '../../archive/sql/grammar.ts'
 import { sqlFieldsOf } from '../../archive/sql/line-definitions.ts'
 import { compareDefinitions } from '../../archive/sql/same-definition.ts'
 import { createTurns } from '../../lib/give-way.ts'
 import type { StructureLines } from './create-statements.ts'
-import { isSecondStep } from './lines.ts'
+import { isObjectLine, isSecondStep, type OrderedLine, type SecondStepEntry } from './lines.ts'
 import { objectName } from './objects/objects.ts'
 import { compareText } from './query.ts'
 
@@ -35,12 +35,13 @@ export async function builtDifferences(
   built: StructureLines,
 ): Promise<readonly BuiltDifference[]> {
   const turn = createTurns()
-  const made = new Map(entriesOf(built).map((entry) => [nameOf(entry), entry]))
+  const made = new Map(wholeLinesOf(built).map((line) => [nameOf(line), line]))
   const found: BuiltDifference[] = []
-  for (const line of entriesOf(lines)) {
+  for (const line of wholeLinesOf(lines)) {
     const other = made.get(nameOf(line))
-    if (!other) continue
-    for (const compare of comparisons(grammar, line, other)) {
+    // Most lines are the same to the letter, and need not be parsed again.
+    if (!other || isDeepStrictEqual(line.content, other.content)) continue
+    for (const compare of comparisons(grammar, toSorted(line), toSorted(other))) {
       const difference = compare()
       if (difference) found.push(difference)
       await turn()
@@ -55,8 +56,7 @@ export async function builtDifferences(
  * against what they say (`assert-built.ts`), and PostgreSQL prints them in other words than other versions, or than it has read.
  */
 export function isBuiltAsSaid(grammar: Grammar, line: LineOfStructure, built: LineOfStructure): boolean {
-  const [said, made] = [entryOf(line.kind, line.content), entryOf(built.kind, built.content)]
-  return comparisons(grammar, said, made).every((compare) => compare()?.inExpressions !== false)
+  return comparisons(grammar, toSorted(line), toSorted(built)).every((compare) => compare()?.inExpressions !== false)
 }
 
 export interface LineOfStructure {
@@ -64,22 +64,24 @@ export interface LineOfStructure {
   readonly content: object
 }
 
-const nameOf = (entry: StructureEntry): string =>
-  `${entry.kind} "${isObject(entry) ? objectName(entry) : entry.content.name}"`
+/** What a line makes as a whole: what was made in two steps is what it would be in one. */
+type WholeLine =
+  | Exclude<OrderedLine, SecondStepEntry>
+  | { readonly kind: 'sequence'; readonly content: StructureLines['sequences'][number] }
 
-function entriesOf({ sequences, inOrder }: StructureLines): readonly StructureEntry[] {
-  return [
-    ...sequences.map((content) => entryOf('sequence', content)),
-    // What was made in two steps is what it would be in one.
-    ...inOrder.filter((line) => !isSecondStep(line)).map(({ kind, content }) => entryOf(kind, content)),
-  ]
-}
+const nameOf = (line: WholeLine | StructureEntry): string =>
+  `${line.kind} "${isObjectLine(line) ? objectName(line) : line.content.name}"`
+
+const wholeLinesOf = ({ sequences, inOrder }: StructureLines): readonly WholeLine[] => [
+  ...sequences.map((content) => ({ kind: 'sequence', content }) as const),
+  ...inOrder.filter((line) => !isSecondStep(line)),
+]
 
 /** The lists of lines whose order means nothing. */
 const UNORDERED = new Set(['unique', 'checks', 'foreignKeys', 'exclusions', 'indexes', 'options'])
 
 /** A line with all its lists, in the order of names where their order means nothing. */
-function entryOf(kind: StructureEntry['kind'], content: object): StructureEntry {
+function toSorted({ kind, content }: LineOfStructure): StructureEntry {
   const properties = Object.entries(content).map(([key, value]) => [key, UNORDERED.has(key) ? inOrder(value) : value])
   const parsed = toEntry(kind, Object.fromEntries(properties))
   if (!parsed.success) throw new Error(`what was built is no line: ${parsed.problems[0]}`)

@@ -66,7 +66,8 @@ const MAY_NEED_KEYS: ReadonlySet<OrderedLine['kind']> = new Set([
 /** Whether objects of a kind are made after keys and the rows, where no table needs them: a view may group by a key. */
 export const mayNeedKeys = ({ kind }: OfKind): boolean => MAY_NEED_KEYS.has(kind)
 
-export const isObjectLine = (line: OrderedLine): line is ObjectLine => OBJECT_KINDS.some((kind) => kind === line.kind)
+export const isObjectLine = (line: { readonly kind: string }): line is ObjectLine =>
+  OBJECT_KINDS.some((kind) => kind === line.kind)
 
 export const isTableEntry = (line: OrderedLine): line is TableEntry => line.kind === 'table'
 
