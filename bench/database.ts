@@ -17,8 +17,8 @@ export const measureDatabase = (
   bench: BenchRun,
   { rows, repeats = REPEATS }: { readonly rows: number | undefined; readonly repeats: number | undefined },
 ): Promise<Measurement[]> =>
-  withSampleDatabase(bench, rows, async ({ service, tables, commands }) => {
-    const { dumpCustom, dumpFolder, copyText, settle, makeTarget, restoreInOne, restore } = commands
+  withSampleDatabase(bench, rows, async ({ service, tables, settleImport, commands }) => {
+    const { dumpCustom, dumpFolder, copyText, settle, makeTarget, restoreInOne, restore, dropTarget } = commands
     const path = (name: string): string => join(bench.outputDir, name)
     const [archive, dump, folder] = [path('archive.jsonl.gz'), path('dump'), path('folder')]
     const file = (name: string, to: string, run: (to: string) => Promise<void>): Way => ({
@@ -37,9 +37,14 @@ export const measureDatabase = (
       },
       plain: file('Wharf export, plain', path('archive.jsonl'), (to) => exportToFile(service, 'plain', to)),
       text: file('COPY as text of all tables (psql)', path('tables.txt'), copyText),
-      import: { name: 'Wharf import', prepare: makeTarget, run: () => importFile(service, archive) },
-      inOne: { name: 'pg_restore -1', prepare: makeTarget, run: () => restoreInOne(dump) },
-      inTwo: { name: 'pg_restore -j2', prepare: makeTarget, run: () => restore(dump, 2) },
+      import: {
+        name: 'Wharf import',
+        prepare: settle,
+        run: () => importFile(service, archive),
+        settle: settleImport,
+      },
+      inOne: { name: 'pg_restore -1', prepare: makeTarget, run: () => restoreInOne(dump), settle: dropTarget },
+      inTwo: { name: 'pg_restore -j2', prepare: makeTarget, run: () => restore(dump, 2), settle: dropTarget },
     } satisfies Record<string, Way>
     const zstdWay = file('Wharf export, zstd', path('archive.jsonl.zst'), (to) => exportToFile(service, 'zstd', to))
     const results = await measureInTurns([...Object.values(ways), ...(zstd ? [zstdWay] : [])], repeats)

@@ -35,7 +35,7 @@ export const measureScaling = (
   bench: BenchRun,
   { rows, repeats = REPEATS }: { readonly rows: number | undefined; readonly repeats: number | undefined },
 ): Promise<Measurement[]> =>
-  withSampleDatabase(bench, rows, async ({ service, commands }) => {
+  withSampleDatabase(bench, rows, async ({ service, settleImport, commands }) => {
     const path = (name: string): string => join(bench.outputDir, name)
     const [archive, dump, folder] = [path('scaling.jsonl.gz'), path('scaling.dump'), path('folder')]
     const cores = availableParallelism()
@@ -73,12 +73,13 @@ export const measureScaling = (
     })
     const restores = jobs.map((count): Way => {
       const run = () => commands.restore(dump, count)
-      return { name: `pg_restore -j${count}`, prepare: commands.makeTarget, run }
+      return { name: `pg_restore -j${count}`, prepare: commands.makeTarget, run, settle: commands.dropTarget }
     })
     const wharfImport: Way = {
       name: 'Wharf import',
-      prepare: commands.makeTarget,
+      prepare: commands.settle,
       run: () => importFile(service, archive),
+      settle: settleImport,
     }
     await commands.dumpCustom(dump)
     const results = await measureInTurns([...exports, ...dumps, wharfImport, ...restores], repeats)

@@ -14,10 +14,12 @@ export interface DumpCommands {
   dumpFolder(folder: string, jobs: number): Promise<void>
   /** Copies all tables as text to one file. */
   copyText(file: string): Promise<void>
-  /** Writes down what was restored or imported before, which would be done while something else is measured. */
+  /** Writes down what was written before, which would be done while something else is measured. */
   settle(): Promise<void>
-  /** Makes an empty database, in place of one that was restored into. */
+  /** Makes an empty database to restore into. */
   makeTarget(): Promise<void>
+  /** Drops it, whose tables autovacuum would analyze while something else is measured. */
+  dropTarget(): Promise<void>
   /** In one transaction. */
   restoreInOne(file: string): Promise<void>
   /** By so many processes. */
@@ -51,7 +53,8 @@ export async function createDumpCommands(
     dumpFolder: (folder, jobs) => run(pgDump, '-Fd', `-j${jobs}`, '-Z1', '-f', folder, url),
     copyText: (file) => runShell(`${[psql, '-X', '-q', '-f', script, url].map(quote).join(' ')} > ${quote(file)}`),
     settle: () => asSuperuser(['CHECKPOINT']),
-    makeTarget: () => asSuperuser([`DROP DATABASE IF EXISTS ${RESTORED}`, `CREATE DATABASE ${RESTORED}`, 'CHECKPOINT']),
+    makeTarget: () => asSuperuser([`CREATE DATABASE ${RESTORED}`, 'CHECKPOINT']),
+    dropTarget: () => asSuperuser([`DROP DATABASE ${RESTORED}`]),
     restoreInOne: (file) => run(pgRestore, '-1', '-d', target, file),
     restore: (file, jobs) => run(pgRestore, `-j${jobs}`, '-d', target, file),
   }

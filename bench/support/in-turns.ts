@@ -6,6 +6,8 @@ export interface Way {
   /** What `run` needs, which takes no part in its time. */
   prepare?(): Promise<void>
   run(): Promise<void>
+  /** Does what `run` leaves to be done later, which would be done while something else is measured. */
+  settle?(): Promise<void>
   /** How many bytes it has made, where it makes a file. */
   bytes?(): Promise<number>
 }
@@ -27,6 +29,7 @@ export async function measureInTurns(ways: readonly Way[], repeats: number): Pro
       const seconds = await timeOf(() => way.run())
       if (round > 0) result.seconds.push(seconds)
       result.bytes = await way.bytes?.()
+      await way.settle?.()
     }
   }
   return results
