@@ -54,8 +54,9 @@ async function exportRows({ line, columns }: TableStructure): Promise<RowValue[]
   const portal = { name: 'exported', forms: columns.map(({ form }) => form) }
   const pages = await collect(readPortal(stage.client, portal, createPageMemory()))
   await stage.run(['COMMIT'])
-  const lines = pages.flatMap((page) => page.lines.toString().trimEnd().split('\n'))
-  return lines.map((each) => JSON.parse(each).row)
+  // A page may end in the middle of a long line.
+  const text = Buffer.concat(pages.map((page) => page.lines)).toString()
+  return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line).row]))
 }
 
 /** JavaScript writes -0 as "0", so a reader of archives has to look out for it. */
