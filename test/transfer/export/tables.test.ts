@@ -226,8 +226,8 @@ async function readingStates(): Promise<readonly object[]> {
   return wharf.database.query(reading)
 }
 
-test('one, two and four sessions give the same file, but for the first line', async () => {
-  const filler = 'repeat(md5(n::text), 12)'
+test('one, two and four sessions give the same file, but for the first line, also where some rows are longer than pages', async () => {
+  const filler = 'repeat(md5(n::text), CASE WHEN n % 7000 = 0 THEN 12000 ELSE 12 END)'
   await createProject(
     wharf,
     'shared',
@@ -251,6 +251,8 @@ test('one, two and four sessions give the same file, but for the first line', as
     ['other', 60000],
     ['small', 10],
   ])
+  const rows = one.toString().trimEnd().split('\n')
+  expect(rows.filter((row) => row.length > 32 * 12000)).toHaveLength(14)
   expect(others.every((other) => other.equals(one))).toBe(true)
 })
 
