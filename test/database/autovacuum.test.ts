@@ -74,7 +74,7 @@ describe.runIf(programs !== undefined)('on a server that vacuums all the time', 
       await comeEvery('1h')
       expect((await sendArchive(wharf.root, archive, { query: '?targetSlug=noted' })).status).toBe(200)
       const others = { left_alone: 100, small: 100, split: 100, split_all: 100 }
-      expect(await parts()).toEqual({ ...others, middling: 3, large: 10 })
+      expect(await parts()).toEqual({ ...others, middling: 1, large: 3 })
       await comeEvery('1s')
       await eventually(parts).toEqual({ ...others, middling: 100, large: 100 })
     })
