@@ -26,7 +26,7 @@ export interface BuiltDifference {
  * Every property of what was built that is not what its line says. What is missing, or there without a line, is not
  * looked for.
  *
- * SQL is compared by what it says to PostgreSQL, everything else to the letter. Gives way to others between two
+ * SQL is compared by what it says to PostgreSQL, everything else to the letter. Gives way to others between two lines or
  * definitions.
  */
 export async function builtDifferences(
@@ -40,8 +40,8 @@ export async function builtDifferences(
   for (const line of wholeLinesOf(lines)) {
     const other = made.get(nameOf(line))
     // Most lines are the same to the letter, and need not be parsed again.
-    if (!other || isDeepStrictEqual(line.content, other.content)) continue
-    for (const compare of comparisons(grammar, toSorted(line), toSorted(other))) {
+    const mayDiffer = other && !isDeepStrictEqual(line.content, other.content)
+    for (const compare of mayDiffer ? comparisons(grammar, entryOf(line), entryOf(other)) : []) {
       const difference = compare()
       if (difference) found.push(difference)
       await turn()
@@ -56,7 +56,7 @@ export async function builtDifferences(
  * against what they say (`assert-built.ts`), and PostgreSQL prints them in other words than other versions, or than it has read.
  */
 export function isBuiltAsSaid(grammar: Grammar, line: LineOfStructure, built: LineOfStructure): boolean {
-  return comparisons(grammar, toSorted(line), toSorted(built)).every((compare) => compare()?.inExpressions !== false)
+  return comparisons(grammar, entryOf(line), entryOf(built)).every((compare) => compare()?.inExpressions !== false)
 }
 
 export interface LineOfStructure {
@@ -81,7 +81,7 @@ const wholeLinesOf = ({ sequences, inOrder }: StructureLines): readonly WholeLin
 const UNORDERED = new Set(['unique', 'checks', 'foreignKeys', 'exclusions', 'indexes', 'options'])
 
 /** A line with all its lists, in the order of names where their order means nothing. */
-function toSorted({ kind, content }: LineOfStructure): StructureEntry {
+function entryOf({ kind, content }: LineOfStructure): StructureEntry {
   const properties = Object.entries(content).map(([key, value]) => [key, UNORDERED.has(key) ? inOrder(value) : value])
   const parsed = toEntry(kind, Object.fromEntries(properties))
   if (!parsed.success) throw new Error(`what was built is no line: ${parsed.problems[0]}`)
