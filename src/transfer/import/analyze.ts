@@ -24,9 +24,9 @@ interface TablesToAnalyze {
  *
  * Autovacuum analyzes what was imported once more, within minutes: to it, the rows of a transaction are changes since the
  * last ANALYZE, also where that was in the same transaction. Until then, 900 rows of a large table say enough, and 300 of one
- * that is read fast anyway: to read 9,000 of each took PostgreSQL as much processor time as to make all keys and indexes of 61
- * tables, and to read 3,000 and 900 of them twice as much as this (`npm run bench -- database`). Tables to which autovacuum does
- * not come, or not with all of their rows, are analyzed in full.
+ * that is read fast anyway: of the tables of `npm run bench -- database`, to read 3,000 and 900 takes PostgreSQL two to three times
+ * as long, and to read 9,000 of each as long as to make all keys and indexes. Tables to which autovacuum does not come, or not with
+ * all of their rows, are analyzed in full.
  *
  * @param settings of the session that has loaded the tables. @param tables whole families.
  */

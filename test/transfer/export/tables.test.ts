@@ -251,8 +251,11 @@ test('one, two and four sessions give the same file, but for the first line, als
     ['other', 60000],
     ['small', 10],
   ])
-  const rows = one.toString().trimEnd().split('\n')
-  expect(rows.filter((row) => row.length > 32 * 12000)).toHaveLength(14)
+  const longRows = one
+    .toString()
+    .split('\n')
+    .filter((row) => row.length > 32 * 12000)
+  expect(longRows).toHaveLength(14)
   expect(others.every((other) => other.equals(one))).toBe(true)
 })
 
