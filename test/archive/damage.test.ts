@@ -1,10 +1,10 @@
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { verifyArchive } from '../../src/archive/verify-archive.ts'
+import { compressBlocks } from '../../src/compression/compress-blocks.ts'
 import { copyText } from '../../src/copy/copy-encoders.ts'
 import { isAppError } from '../../src/errors.ts'
 import { copied } from '../../src/lib/borrowed-bytes.ts'
-import { compressBlocks } from '../../src/lib/compress-blocks.ts'
 import { collect, sampleLines, streamOf } from '../support/archives/archive-sample.ts'
 import { isThorough, numbers, someOf } from '../support/thorough.ts'
 

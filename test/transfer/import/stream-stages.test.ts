@@ -12,12 +12,12 @@ import type { readArchive } from '../../../src/archive/read-archive.ts'
 import { unpack } from '../../../src/archive/unpack.ts'
 import type { verifyArchive } from '../../../src/archive/verify-archive.ts'
 import { openFolderStore } from '../../../src/artifacts/folder-store.ts'
+import type { compressBlocks } from '../../../src/compression/compress-blocks.ts'
 import { copyInto } from '../../../src/copy/copy-into.ts'
 import { BorrowedBytes, copied } from '../../../src/lib/borrowed-bytes.ts'
 import type { ByteRange } from '../../../src/lib/byte-range.ts'
 import { coalesce, coalesceBorrowed } from '../../../src/lib/coalesce.ts'
 import { collectPassed } from '../../../src/lib/collect-passed.ts'
-import type { compressBlocks } from '../../../src/lib/compress-blocks.ts'
 import { fixedBlocks } from '../../../src/lib/fixed-blocks.ts'
 import { lineBlocks } from '../../../src/lib/line-blocks.ts'
 import type { readText } from '../../../src/lib/read-text.ts'
@@ -130,7 +130,7 @@ const HANDING_ON = new Set([
   'cli/direct/direct-source.ts',
   'archive/archive-item.ts',
   'archive/row-encoder.ts',
-  'lib/compress-blocks.ts',
+  'compression/compress-blocks.ts',
   'lib/growing-buffer.ts',
   'projects/apply-schema.ts',
   'projects/demo-project.ts',

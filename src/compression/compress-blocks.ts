@@ -1,18 +1,14 @@
-import { BlockCompressor, maxMemberBytes } from './block-compressor.ts'
-import { BorrowedBytes } from './borrowed-bytes.ts'
-import type { Coding } from './coding.ts'
-import { fixedBlocks, type SectionOf } from './fixed-blocks.ts'
-import { ReusedMemory } from './reused-memory.ts'
-
-/** How much plain text one member of gzip or frame of zstd holds: larger ones gain less than 0.2 % in size. */
-const BLOCK_BYTES = 1024 * 1024
+import { BorrowedBytes } from '../lib/borrowed-bytes.ts'
+import type { Coding } from '../lib/coding.ts'
+import { fixedBlocks, type SectionOf } from '../lib/fixed-blocks.ts'
+import { ReusedMemory } from '../lib/reused-memory.ts'
+import { BLOCK_BYTES, MAX_MEMBER_BYTES } from './block-bytes.ts'
+import { type BlockCompressor, createCompressor } from './block-compressor.ts'
 
 export interface CompressOptions {
   /** By default gzip: whatever reads archives reads that. */
   readonly coding?: Coding
-  /** By default 1; gzip's 6 costs 2.5 times as much processor time, for files that are an eighth smaller. */
-  readonly level?: number
-  /** How many blocks are compressed at once, on libuv's threads. */
+  /** How many blocks are compressed at once, at most. */
   readonly concurrency?: number
   /** Of which chunks sections begin and end that share no member with a part of another; of none where it is left out. */
   readonly sectionOf?: SectionOf
@@ -28,25 +24,21 @@ export interface CompressOptions {
  */
 export async function* compressBlocks(
   chunks: AsyncIterable<Buffer>,
-  { coding = 'gzip', level, concurrency = 4, sectionOf }: CompressOptions = {},
+  { coding = 'gzip', concurrency = 4, sectionOf }: CompressOptions = {},
 ): AsyncGenerator<BorrowedBytes, void, undefined> {
   /** In the order of their blocks. */
   const members: Promise<Buffer>[] = []
   const memory = new ReusedMemory(BLOCK_BYTES)
-  const memberMemory = new ReusedMemory(maxMemberBytes(BLOCK_BYTES))
-  const compressors: BlockCompressor[] = []
+  const memberMemory = new ReusedMemory(MAX_MEMBER_BYTES)
+  const compressors = new Set<BlockCompressor>()
   const idle: BlockCompressor[] = []
-  const createCompressor = (): BlockCompressor => {
-    const compressor = new BlockCompressor(coding, level)
-    compressors.push(compressor)
-    return compressor
-  }
   const compressBlock = async (block: Buffer): Promise<Buffer> => {
-    const compressor = idle.pop() ?? createCompressor()
-    const member = await compressor.compress(block, memberMemory.take())
+    const compressor = idle.pop() ?? createCompressor(coding)
+    compressors.add(compressor)
+    const compressed = await compressor.compress(block, memberMemory.take())
     idle.push(compressor)
-    memory.giveBack(block)
-    return member
+    memory.giveBack(compressed.block)
+    return compressed.member
   }
   const compressNext = (block: Buffer): void => {
     const member = compressBlock(block)

@@ -1,0 +1,28 @@
+import { endByte, startBits, to } from './bits'
+import { findMatches, startMatching } from './find-matches'
+import { INPUT, OUTPUT } from './memory'
+import { listLengths } from './symbols'
+import { writeBlock } from './write-block'
+
+export { INPUT, INPUT_BYTES, OUTPUT } from './memory'
+
+listLengths()
+
+/**
+ * Compresses what stands at `INPUT` as deflate (RFC 1951) to `OUTPUT`, in blocks with codes of their own.
+ *
+ * @param length how many bytes, at most `INPUT_BYTES`. @returns how many come of it.
+ */
+export function deflate(length: i32): i32 {
+  startBits(OUTPUT)
+  startMatching()
+  const end: usize = INPUT + <usize>length
+  let start = INPUT
+  do {
+    const next = findMatches(start, end)
+    writeBlock(start, next, next === end)
+    start = next
+  } while (start < end)
+  endByte()
+  return <i32>(to - OUTPUT)
+}
