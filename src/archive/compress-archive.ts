@@ -1,5 +1,5 @@
-import type { BorrowedBytes } from '../lib/borrowed-bytes.ts'
 import { type CompressOptions, compressBlocks } from '../compression/compress-blocks.ts'
+import type { BorrowedBytes } from '../lib/borrowed-bytes.ts'
 
 const BEGINNING = Buffer.from('{"rows":')
 const END = Buffer.from('{"rowsEnd":')

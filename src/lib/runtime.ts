@@ -102,7 +102,7 @@ export function letHeapGrow(): () => void {
 }
 
 /**
- * Lets a stream of zlib write into the same memory again, of which all that it has given has been copied. By itself it takes new memory
+ * Lets a stream of zstd write into the same memory again, of which all that it has given has been copied. By itself it takes new memory
  * for each half of a megabyte that it gives, for which V8 looks through all of its own again and again
  * (`npm run bench -- database`). Node.js has no setting for it: the property says how much of the memory is used.
  *

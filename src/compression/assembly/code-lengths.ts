@@ -48,11 +48,11 @@ function sortLeaves(counts: usize, symbols: i32): i32 {
   for (let gap = leaves >> 1; gap > 0; gap >>= 1) {
     for (let index = gap; index < leaves; index++) {
       const leaf = load<u32>(at(LEAVES, index))
-      let place = index
-      for (; place >= gap && load<u32>(at(LEAVES, place - gap)) > leaf; place -= gap) {
-        store<u32>(at(LEAVES, place), load<u32>(at(LEAVES, place - gap)))
+      let slot = index
+      for (; slot >= gap && load<u32>(at(LEAVES, slot - gap)) > leaf; slot -= gap) {
+        store<u32>(at(LEAVES, slot), load<u32>(at(LEAVES, slot - gap)))
       }
-      store<u32>(at(LEAVES, place), leaf)
+      store<u32>(at(LEAVES, slot), leaf)
     }
   }
   return leaves
