@@ -17,23 +17,29 @@ interface Source {
 /** Up to `OUTPUT_END` in its `memory.ts`, and one page behind it. */
 export const ROWS: Source = { folder: 'src/wasm', pages: 209 }
 
-/** Up to `OUTPUT` in its `memory.ts`, an eighth more than there is to compress, and one page behind it. */
+/** Up to `OUTPUT` in its `memory.ts`, room for what comes of 1 MiB, and one page behind it. */
 export const DEFLATE: Source = { folder: 'src/compression', pages: 41 }
 
 /** Without a heap and its collector: what a module reads and writes has fixed places. */
 const OPTIONS = ['-O3', '--converge', '--noAssert', '--runtime', 'stub', '--enable', 'simd', '--use', 'abort=']
 
 /** The text of `generated/module.ts`: what AssemblyScript makes of `assembly` beside it. */
-export async function generateModule({ folder: source, pages }: Source): Promise<string> {
+export async function generateModule({ folder, pages }: Source): Promise<string> {
+  const base64 = (await compileModule(`${folder}/assembly/index.ts`, pages)).toString('base64')
+  const tests = folder.replace('src', 'test')
+  return `/*\n * Made from ${folder}/assembly: npx vitest run ${tests}/generated.test.ts -u\n */\nexport const MODULE = '${base64}'\n`
+}
+
+/** @param entry its path in the repository. @param pages of memory. @returns the module that AssemblyScript makes of it. */
+export async function compileModule(entry: string, pages: number): Promise<Buffer> {
   const compiler = join(ROOT, 'node_modules/assemblyscript/bin/asc.js')
   const folder = await mkdtemp(join(tmpdir(), 'wharf-module-'))
   try {
     const output = join(folder, 'module.wasm')
     const memory = ['--initialMemory', String(pages), '--maximumMemory', String(pages)]
-    const files = [`${source}/assembly/index.ts`, '--outFile', output]
+    const files = [entry, '--outFile', output]
     await promisify(execFile)(process.execPath, [compiler, ...files, ...OPTIONS, ...memory], { cwd: ROOT })
-    const base64 = (await readFile(output)).toString('base64')
-    return `/*\n * Made from ${source}/assembly: npx vitest run test/wasm/generated.test.ts -u\n */\nexport const MODULE = '${base64}'\n`
+    return await readFile(output)
   } finally {
     await rm(folder, { recursive: true, force: true })
   }

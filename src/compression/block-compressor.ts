@@ -7,11 +7,13 @@ import type { Compressed } from './gzip-thread.ts'
 /** Compresses blocks, each by itself, one after the other. */
 export interface BlockCompressor {
   /**
-   * @param block at most `BLOCK_BYTES`. @param memory has `MAX_MEMBER_BYTES`. Both are the only ones in their memory, and can't be
-   *   used any more: what is returned stands there.
+   * Takes over both buffers, each of which begins its memory and is alone in it: only what is returned, in the same memory, can be used
+   * afterwards.
+   *
+   * @param block at most `BLOCK_BYTES`. @param memory has `MAX_MEMBER_BYTES`. @throws {Error} where it fails.
    */
   compress(block: Buffer, memory: Buffer): Promise<Compressed>
-  /** Gives its memory back; it cannot be used any more. */
+  /** Frees what it holds. */
   close(): void
 }
 
@@ -22,7 +24,7 @@ export const createCompressor = (coding: Coding): BlockCompressor =>
 /** Of the pieces in which zstd gives a frame: mostly room for a whole one, so that one call of it is enough. */
 const OUTPUT_CHUNK_BYTES = 512 * 1024
 
-/** What is the best for archives: more costs more time than it saves in size (`npm run bench -- database`). */
+/** The best for archives: a higher one costs more time than it saves in size (`npm run bench -- database`). */
 const LEVEL = 1
 
 /**
@@ -49,13 +51,13 @@ class ZstdCompressor implements BlockCompressor {
     this.#stream.on('error', (error) => this.#fail(error))
   }
 
-  /** What comes after the end of a frame begins another by itself. */
   async compress(block: Buffer, memory: Buffer): Promise<Compressed> {
     this.#memory = memory
     this.#filled = 0
     await new Promise<void>((resolve, reject) => {
       this.#fail = reject
       if (block.length > 0) this.#stream.write(block)
+      // What is written after the end of a frame begins the next.
       this.#stream.flush(this.#end, resolve)
     })
     if (this.#filled > memory.length) throw new Error('zstd has given more than there is room for')

@@ -8,7 +8,7 @@ import { type BlockCompressor, createCompressor } from './block-compressor.ts'
 export interface CompressOptions {
   /** By default gzip: whatever reads archives reads that. */
   readonly coding?: Coding
-  /** How many blocks are compressed at once, at most. */
+  /** How many blocks are compressed, or wait for a thread, at once. */
   readonly concurrency?: number
   /** Of which chunks sections begin and end that share no member with a part of another; of none where it is left out. */
   readonly sectionOf?: SectionOf

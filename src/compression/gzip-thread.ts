@@ -1,14 +1,20 @@
 import { Worker } from 'node:worker_threads'
 import { compileOptimised } from '../lib/runtime.ts'
+import { BLOCK_BYTES } from './block-bytes.ts'
 import { MODULE } from './generated/module.ts'
 
-/** What goes to a thread and comes back: memory that belongs to either, so that neither copies it. */
+/** What goes to a thread: memory that belongs to either, so that neither copies it. */
 interface Task {
   /** With the block at its beginning. */
   readonly block: ArrayBuffer
   readonly blockBytes: number
   /** Where the member is to be, and then is, at its beginning. */
   readonly member: ArrayBuffer
+}
+
+/** What comes back. */
+interface Done extends Task {
+  readonly memberBytes: number
 }
 
 /** A block as it was, and its member, in the memory that was given for it. */
@@ -24,46 +30,47 @@ interface Pending {
 
 let compiled: WebAssembly.Module | undefined
 
-/** A thread that compresses one block after another to members of gzip, with what `assembly` has. */
+/** A thread that compresses one block at a time to a member of gzip, with what `assembly` has. */
 export class GzipThread {
   readonly #worker: Worker
   #pending: Pending | undefined
 
-  /** @param onEnd is called when it can't be used any more. @throws {Error} where the system has no thread for it. */
+  /** @param onEnd is called when it can't be used any more, perhaps more than once. @throws {Error} where there is no thread. */
   constructor(onEnd: () => void) {
     compiled ??= compileOptimised(Buffer.from(MODULE, 'base64'))
     this.#worker = new Worker(THREAD, {
       eval: true,
+      name: 'gzip',
+      // What Node.js was started with, such as modules to load first, is nothing that it needs.
       execArgv: [],
       workerData: compiled,
+      // It has hardly any objects of its own: more memory would be filled with what nobody needs any more.
       resourceLimits: { maxYoungGenerationSizeMb: 1, maxOldGenerationSizeMb: 16 },
     })
-    this.#worker.on(
-      'message',
-      ({ block, blockBytes, member, memberBytes }: Task & { readonly memberBytes: number }) => {
-        this.#take()?.resolve({ block: Buffer.from(block, 0, blockBytes), member: Buffer.from(member, 0, memberBytes) })
-      },
-    )
+    this.#worker.on('message', ({ block, blockBytes, member, memberBytes }: Done) => {
+      this.#take()?.resolve({ block: Buffer.from(block, 0, blockBytes), member: Buffer.from(member, 0, memberBytes) })
+    })
     const end = (error: Error): void => {
       onEnd()
       this.#take()?.reject(error)
     }
-    this.#worker.on('error', (cause) => end(new Error('a thread that compresses has failed', { cause })))
+    const fail = (cause: Error): void => end(new Error('a thread that compresses has failed', { cause }))
+    this.#worker.on('error', fail)
+    this.#worker.on('messageerror', fail)
     this.#worker.on('exit', () => end(new Error('a thread that compresses has ended')))
-    // It keeps no program from ending that waits for nothing of it.
+    // A thread without work does not keep the process running.
     this.#worker.unref()
   }
 
-  /**
-   * @param block at most `BLOCK_BYTES`. @param memory has `MAX_MEMBER_BYTES`. Both are the only ones in their memory, and can't be
-   *   used any more.
-   */
-  compress(block: Buffer, memory: Buffer): Promise<Compressed> {
+  /** As `BlockCompressor` has it; nothing else before the promise is settled. */
+  async compress(block: Buffer, memory: Buffer): Promise<Compressed> {
+    if (block.length > BLOCK_BYTES) throw new RangeError(`a block of ${block.length} bytes is too large`)
+    if (block.byteOffset > 0 || memory.byteOffset > 0) throw new RangeError('a block begins its memory')
+    const task = { block: block.buffer, blockBytes: block.length, member: memory.buffer } as Task
+    this.#worker.postMessage(task, [task.block, task.member])
+    this.#worker.ref()
     return new Promise((resolve, reject) => {
       this.#pending = { resolve, reject }
-      this.#worker.ref()
-      const task = { block: block.buffer, blockBytes: block.length, member: memory.buffer } as Task
-      this.#worker.postMessage(task, [task.block, task.member])
     })
   }
 
@@ -76,8 +83,8 @@ export class GzipThread {
 }
 
 /**
- * As text, so that it runs alike from `src/` and from `dist/`. A member (RFC 1952, section 2.3) is without a time or a name, from
- * the fastest algorithm, and of Unix.
+ * As text, so that it runs the same from `src/` and from `dist/`. A member's header (RFC 1952, section 2.3) has no time and no name, and
+ * says that the algorithm is the fastest, and the system Unix.
  */
 const THREAD = `
   const { parentPort, workerData } = require('node:worker_threads')
@@ -86,8 +93,10 @@ const THREAD = `
   const [input, output] = [exports.INPUT.value, exports.OUTPUT.value]
   const memory = new Uint8Array(exports.memory.buffer)
   const header = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 3]
+  parentPort.on('messageerror', (error) => {
+    throw error
+  })
   parentPort.on('message', ({ block, blockBytes, member }) => {
-    if (blockBytes > exports.INPUT_BYTES.value) throw new RangeError('a block of ' + blockBytes + ' bytes is too large')
     const plain = new Uint8Array(block, 0, blockBytes)
     memory.set(plain, input)
     const end = header.length + exports.deflate(blockBytes)

@@ -14,7 +14,7 @@ export function setBits(at: usize, pending: u64, count: u64): void {
   bitCount = count
 }
 
-/** @param count at most 32. */
+/** @param value has no bits above `count`. @param count at most 32. */
 export function putBits(value: u64, count: u64): void {
   bits |= value << bitCount
   bitCount += count

@@ -1,6 +1,6 @@
 import { LEAF_PARENTS, LEAVES, LENGTH_COUNTS, NODE_PARENTS, NODES } from './memory'
 
-/** A leaf is how often its symbol comes, above the symbol itself. */
+/** An entry of `LEAVES` is how often a symbol comes, shifted by so many bits, and the symbol. */
 const SYMBOL_BITS: u32 = 9
 const SYMBOL: u32 = (1 << SYMBOL_BITS) - 1
 
@@ -9,10 +9,12 @@ function at(list: usize, index: i32): usize {
 }
 
 /**
- * Finds how long the code of each symbol is to be, so that all together take the fewest bits (Huffman), but for those that would be
- * longer than is allowed.
+ * Finds how long each symbol's code is, so that all of them together take the fewest bits (Huffman); codes that are longer than
+ * `longest` are then shortened.
  *
- * @param counts how often each comes, four bytes each; below 2^23. @param lengths a byte each; 0 for one that never comes.
+ * @param counts how often each symbol comes, below 2^23; four bytes each.
+ * @param symbols how many there are, at most 512.
+ * @param lengths where the lengths of their codes are put, a byte each; 0 for a symbol that never comes.
  * @param longest how many bits a code has at most.
  */
 export function findCodeLengths(counts: usize, symbols: i32, lengths: usize, longest: i32): void {
@@ -58,7 +60,7 @@ function sortLeaves(counts: usize, symbols: i32): i32 {
   return leaves
 }
 
-/** Joins the two rarest leaves or nodes to a node, until there is one: both lists are sorted, since sums only grow. */
+/** Joins the two rarest leaves or nodes, until one node is left. Nodes are made in the order of their sums, so both lists are sorted. */
 function joinNodes(leaves: i32): void {
   let leaf = 0
   let joined = 0
@@ -79,7 +81,7 @@ function joinNodes(leaves: i32): void {
   }
 }
 
-/** Counts codes of each length, which is how many nodes are above a leaf; those that are too long as the longest there are. */
+/** Counts codes by their length, which is how many nodes are above a leaf; those that are too long count as the longest. */
 function countLengths(leaves: i32, longest: i32): void {
   const root = leaves - 2
   store<u32>(at(NODES, root), 0)
@@ -94,8 +96,8 @@ function countLengths(leaves: i32, longest: i32): void {
 }
 
 /**
- * Makes room for those that became shorter than they should be: each time, one of the next shorter codes becomes a bit longer, and
- * one of the longest moves in beside it.
+ * Codes that were cut to `longest` take too much room: each step makes one shorter code a bit longer, and puts one of the longest
+ * beside it.
  */
 function shorten(longest: i32): void {
   /** In units of the longest codes: how many there could be of these. */

@@ -11,23 +11,24 @@ import {
 } from './memory'
 import { distanceSymbol, END_OF_BLOCK, MAX_DISTANCE, MAX_LENGTH, matchToken } from './symbols'
 
-/** Fewer are no match: their symbols would be hardly shorter than four literals. */
+/** Three bytes as a match would take hardly fewer bits than as literals. */
 const MIN_MATCH: usize = 4
 
-/** The end of the input is made of literals, so that whatever is read at once is part of it, or right behind. */
+/** No match begins in the last bytes, so that no hash is of bytes behind the input. */
 const LITERAL_END_BYTES: usize = 16
 
-/** Makes a hash of five bytes: 2^40 divided by the golden ratio, as Knuth has it. */
+/** 2^40 divided by the golden ratio, for Knuth's multiplicative hashing. */
 const MULTIPLIER: u64 = 0x9e3779b97f
 
 /** Where the last token ends. */
 export let tokensEnd: usize = TOKENS
 
-/** Forgets all that was seen. */
+/** Forgets what was seen of another input. */
 export function startMatching(): void {
   memory.fill(LAST_SEEN, 0, 2 << (<usize>HASH_BITS))
 }
 
+/** @returns where the last position is kept of five bytes with this hash: matches of five are found sooner than those of four. */
 function hashAt(at: usize): usize {
   return LAST_SEEN + ((<usize>(((load<u64>(at) << 24) * MULTIPLIER) >> (64 - HASH_BITS))) << 1)
 }
@@ -38,8 +39,8 @@ function count(counts: usize, symbol: usize): void {
 }
 
 /**
- * Makes tokens of the input from `at` on, as many as a block has, and counts their symbols: each match is the longest with what was
- * last seen of the same hash, and nothing better is looked for.
+ * Makes tokens of the input from `at` on, as many as a block has, and counts their symbols. Bytes are compared with those that were
+ * seen last with the same hash, and with no others.
  *
  * @param end of the input. @returns where the next block begins.
  */
@@ -54,8 +55,8 @@ export function findMatches(at: usize, end: usize): usize {
     const distance: usize = (at - <usize>load<u16>(seen)) & 0xffff
     store<u16>(seen, <u16>at)
     const earlier = at - distance
-    // Of a distance of zero, one less is a very large number.
-    if (distance - 1 < MAX_DISTANCE && earlier >= INPUT && load<u32>(earlier) === bytes) {
+    // A distance of 0 becomes 2^32 - 1 here.
+    if (distance - 1 < MAX_DISTANCE && load<u32>(earlier) === bytes) {
       const length = matchLength(at, earlier, min<usize>(MAX_LENGTH, end - at))
       count(LITERAL_COUNTS, load<u16>(LENGTH_SYMBOLS + (length << 3)))
       count(DISTANCE_COUNTS, distanceSymbol(<u32>distance - 1))

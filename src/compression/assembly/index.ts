@@ -4,14 +4,14 @@ import { INPUT, OUTPUT } from './memory'
 import { listLengths } from './symbols'
 import { writeBlock } from './write-block'
 
-export { INPUT, INPUT_BYTES, OUTPUT } from './memory'
+export { INPUT, OUTPUT } from './memory'
 
 listLengths()
 
 /**
- * Compresses what stands at `INPUT` as deflate (RFC 1951) to `OUTPUT`, in blocks with codes of their own.
+ * Compresses what stands at `INPUT` as deflate (RFC 1951) to `OUTPUT`, in blocks, each with codes of its own or stored.
  *
- * @param length how many bytes, at most `INPUT_BYTES`. @returns how many come of it.
+ * @param length how many bytes, at most 1 MiB. @returns how many come of it.
  */
 export function deflate(length: i32): i32 {
   startBits(OUTPUT)

@@ -39,9 +39,13 @@ export const RUN_COUNTS: usize = 0x4c000
 export const RUN_CODE_LENGTHS: usize = 0x4c100
 export const RUN_CODES: usize = 0x4c200
 
-/** What is compressed. Some bytes behind it are read, too, and mean nothing: eight are compared at a time. */
+/**
+ * What is compressed. Up to eight bytes behind it are read, too, and change nothing.
+ *
+ * A multiple of 64 KiB: what `LAST_SEEN` has where nothing was seen, zero, stands for such a position, too, and none before the input.
+ */
 export const INPUT: usize = 0x50000
-export const INPUT_BYTES: usize = 0x100000
+const INPUT_BYTES: usize = 0x100000
 
-/** What comes of it, which has room for an eighth more. Up to eight bytes behind it are written over. */
-export const OUTPUT: usize = 0x160000
+/** What comes of it, at most an eighth more. Up to eight bytes behind it are written over. */
+export const OUTPUT: usize = INPUT + INPUT_BYTES + 0x10000

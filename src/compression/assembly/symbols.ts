@@ -16,7 +16,7 @@ export const MAX_DISTANCE: usize = 32768
 export const FIRST_LENGTH_SYMBOL: u32 = 257
 const LAST_LENGTH_SYMBOL: u32 = 285
 
-/** A match, as a token; a token that is none is a literal's byte. */
+/** Marks a token as a match; others are the byte of a literal. */
 export const MATCH: u32 = 0x80000000
 
 export function matchToken(length: u32, distance: u32): u32 {
@@ -46,14 +46,14 @@ export function lengthExtraBits(symbol: u32): u32 {
   return symbol < 265 || symbol === LAST_LENGTH_SYMBOL ? 0 : (symbol - 261) >> 2
 }
 
-/** @param less a distance less one. @returns its symbol. */
-export function distanceSymbol(less: u32): u32 {
-  if (less < 4) return less
-  const highest: u32 = 31 - clz(less)
-  return (highest << 1) + ((less >> (highest - 1)) & 1)
+/** @returns the symbol of a distance. */
+export function distanceSymbol(lessOne: u32): u32 {
+  if (lessOne < 4) return lessOne
+  const highest: u32 = 31 - clz(lessOne)
+  return (highest << 1) + ((lessOne >> (highest - 1)) & 1)
 }
 
-/** @returns how many extra bits a distance has: they are its lowest, less one. */
+/** @returns how many extra bits the symbol of a distance has: they are the lowest bits of the distance less one. */
 export function distanceExtraBits(symbol: u32): u32 {
   return symbol < 4 ? 0 : (symbol >> 1) - 1
 }

@@ -30,13 +30,17 @@ const STORED: u64 = 0
 const OWN_CODES: u64 = 2
 
 const LONGEST_CODE: i32 = 15
-/** Of a stored block. */
+/** How many bytes a stored block has at most. */
 const MAX_STORED_BYTES: usize = 0xffff
+/** At most: 3 bits, up to 7 to the next byte, and its length twice. */
 const STORED_HEADER_BITS: u32 = 3 + 7 + 32
 /** Of one with codes of its own, without the codes. */
 const OWN_HEADER_BITS: u32 = 3 + 5 + 5
 
-/** Writes the tokens of the input from `start` to `end` as a block: as it is, where no code makes it shorter. */
+/**
+ * Writes the tokens of the input from `start` to `end` as a block: stored, where codes do not make it shorter. Where that is more than a
+ * stored block can have, a third of the tokens are matches, so that codes always do.
+ */
 export function writeBlock(start: usize, end: usize, isLast: bool): void {
   findCodeLengths(LITERAL_COUNTS, LITERAL_SYMBOLS, CODE_LENGTHS, LONGEST_CODE)
   let literals = LITERAL_SYMBOLS
@@ -75,7 +79,7 @@ function measureTokens(literals: i32, distanceLengths: usize): u32 {
   return taken
 }
 
-/** Section 3.2.4. */
+/** Writes a stored block (RFC 1951, section 3.2.4). */
 function storeBlock(start: usize, end: usize, isLast: bool): void {
   putBits(isLast ? 1 : 0, 1)
   putBits(STORED, 2)
@@ -89,7 +93,7 @@ function storeBlock(start: usize, end: usize, isLast: bool): void {
 
 function writeTokens(): void {
   joinLengthCodes()
-  // The hottest of all that is written: in variables of its own, which stay in registers.
+  // This loop takes most of the time of a block: local variables stay in registers.
   let at = to
   let pending = bits
   let count = bitCount
@@ -111,13 +115,13 @@ function writeTokens(): void {
       const length = LENGTH_CODES + ((<usize>((token >> 16) & 0x1ff)) << 3)
       pending |= (<u64>load<u32>(length)) << count
       count += <u64>load<u32>(length, 4)
-      const less = token & 0xffff
-      const symbol = distanceSymbol(less)
+      const lessOne = token & 0xffff
+      const symbol = distanceSymbol(lessOne)
       const code = load<u32>(DISTANCE_CODES + (symbol << 2))
       pending |= (<u64>(code & 0xffff)) << count
       count += <u64>(code >> 16)
       const extraBits = distanceExtraBits(symbol)
-      pending |= (<u64>(less & ((1 << extraBits) - 1))) << count
+      pending |= (<u64>(lessOne & ((1 << extraBits) - 1))) << count
       count += <u64>extraBits
     }
     store<u64>(at, pending)

@@ -4,7 +4,7 @@
  */
 export const IMPORT_ORDER: readonly (readonly string[])[] = [
   ['client', 'lib', 'package-file.ts'],
-  ['version.ts', 'wasm'],
+  ['compression', 'version.ts', 'wasm'],
   ['contract', 'errors.ts'],
   ['allowed-hosts.ts'],
   ['config.ts'],

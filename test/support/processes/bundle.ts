@@ -8,8 +8,8 @@ const SCRIPTS = fileURLToPath(new URL('.', import.meta.url))
 /** What runs in processes of its own beside the built program: scripts of this folder. */
 const ENTRIES = [
   ...['run-main.mjs', 'run-part.mjs'].map((name) => join(SCRIPTS, name)),
-  ...['run-ask-password.ts', 'run-data-folder-lock.ts', 'run-embedded-postgres.ts', 'run-spool.ts'].map((name) =>
-    join(SCRIPTS, name),
+  ...['run-ask-password.ts', 'run-data-folder-lock.ts', 'run-embedded-postgres.ts', 'run-gzip.ts', 'run-spool.ts'].map(
+    (name) => join(SCRIPTS, name),
   ),
 ]
 
