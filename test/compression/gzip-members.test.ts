@@ -116,11 +116,11 @@ test('rows take less than with the fastest level of zlib', async () => {
 
 test('the same block gives the same member, whatever was compressed before it', async () => {
   const [first, second] = [randomBytes(100, 'first'), randomBytes(100, 'second')]
-  const seam = Buffer.concat([first.subarray(47, 50), second.subarray(0, 20)])
-  const own = [randomBytes(5), seam, randomBytes(40)]
+  const shared = Buffer.concat([first.subarray(47, 50), second.subarray(0, 20)])
+  const own = [randomBytes(5), shared, randomBytes(40)]
   const block = Buffer.concat([first, second, first.subarray(0, 50), second.subarray(0, 50), ...own])
   // Where the same bytes as the block's stand elsewhere.
-  const before = Buffer.concat([randomBytes(247), seam, randomBytes(40)])
+  const before = Buffer.concat([randomBytes(247), shared, randomBytes(40)])
   const members: Buffer[] = []
   for (const other of [Buffer.alloc(0), before, randomBytes(BLOCK_BYTES)]) {
     // In each of the threads, as many as there may be.
