@@ -78,7 +78,7 @@ const compression = z
   .exactOptional()
   .meta({
     description:
-      'How the archive is compressed. zstd takes less time and room, where both servers run on a Node.js that has it (22.15 and ' +
+      'How the archive is compressed. zstd takes less room, where both servers run on a Node.js that has it (22.15 and ' +
       'newer). By default gzip, which is read everywhere; or what the headers ask for, where the archive is the answer.',
   })
 

@@ -27,7 +27,7 @@ export const maxRateOption = (): Option =>
 export const zstdOption = (): Option =>
   new Option(
     '--zstd',
-    'compress with zstd instead of gzip: in less time, to smaller files; Node.js 22.15 or newer writes and reads it',
+    'compress with zstd instead of gzip: to smaller files, in about the same time; Node.js 22.15 or newer writes and reads it',
   )
 
 export const projectOption = (): Option =>

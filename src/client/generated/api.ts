@@ -1,6 +1,6 @@
 /*
  * Made from /openapi.json by openapi-typescript: npx vitest run test/client/generated.test.ts -u
- * SHA-256: 26b34c1b728f50b64c35155f6dcb6494e325224089c45bd44965ff8456f54a82
+ * SHA-256: de7a7398a2d200025b1695f7a9132111f31a3f89ca8516827aa92c05beddcdf4
  */
 export interface paths {
     readonly "/overview": {
@@ -3070,7 +3070,7 @@ export interface operations {
                     /** @description How many bytes of the archive are made in a second, at most, before they are compressed: so that others who use the database are disturbed less. The export takes longer then, and its snapshot lasts longer. By default as many as can be. */
                     readonly maxBytesPerSecond?: number;
                     /**
-                     * @description How the archive is compressed. zstd takes less time and room, where both servers run on a Node.js that has it (22.15 and newer). By default gzip, which is read everywhere; or what the headers ask for, where the archive is the answer.
+                     * @description How the archive is compressed. zstd takes less room, where both servers run on a Node.js that has it (22.15 and newer). By default gzip, which is read everywhere; or what the headers ask for, where the archive is the answer.
                      * @enum {string}
                      */
                     readonly compression?: "gzip" | "zstd";
@@ -4827,7 +4827,7 @@ export interface operations {
                         /** @description How many bytes of the archive are made in a second, at most, before they are compressed: so that others who use the database are disturbed less. The export takes longer then, and its snapshot lasts longer. By default as many as can be. */
                         readonly maxBytesPerSecond?: number;
                         /**
-                         * @description How the archive is compressed. zstd takes less time and room, where both servers run on a Node.js that has it (22.15 and newer). By default gzip, which is read everywhere; or what the headers ask for, where the archive is the answer.
+                         * @description How the archive is compressed. zstd takes less room, where both servers run on a Node.js that has it (22.15 and newer). By default gzip, which is read everywhere; or what the headers ask for, where the archive is the answer.
                          * @enum {string}
                          */
                         readonly compression?: "gzip" | "zstd";
@@ -5117,7 +5117,7 @@ export interface operations {
                         /** @description How many bytes of the archive are made in a second, at most, before they are compressed: so that others who use the database are disturbed less. The export takes longer then, and its snapshot lasts longer. By default as many as can be. */
                         readonly maxBytesPerSecond?: number;
                         /**
-                         * @description How the archive is compressed. zstd takes less time and room, where both servers run on a Node.js that has it (22.15 and newer). By default gzip, which is read everywhere; or what the headers ask for, where the archive is the answer.
+                         * @description How the archive is compressed. zstd takes less room, where both servers run on a Node.js that has it (22.15 and newer). By default gzip, which is read everywhere; or what the headers ask for, where the archive is the answer.
                          * @enum {string}
                          */
                         readonly compression?: "gzip" | "zstd";
