@@ -8,6 +8,7 @@ import type { CommandContext } from './environment.ts'
 import { printable } from './terminal/printable.ts'
 import { printResult, type ResultOptions } from './terminal/result.ts'
 import { formatFields, formatTable } from './terminal/table.ts'
+import { formatWork, workFields } from './work-text.ts'
 
 const run = runSchema.omit({ byHand: true })
 const texts = z.array(z.string())
@@ -17,9 +18,6 @@ const lastRuns = { lastRun: run.nullable(), lastSuccess: run.nullable(), lastPro
 const taken = {
   system: added(z.boolean(), false),
   ...{ stages: texts.optional(), excludeTables: texts.optional(), grants: z.boolean().optional() },
-}
-const reading = {
-  ...{ allowIncomplete: z.boolean().optional(), jobs: z.number().optional(), maxBytesPerSecond: z.number().optional() },
 }
 
 /** What is shown of a schedule. */
@@ -31,9 +29,9 @@ export const shownSchedule = scheduleDetailSchema
       z.object({
         projects: z.array(z.object({ slug: z.string(), targetSlug: z.string().optional(), ...taken })),
         patterns: added(z.array(z.object({ pattern: z.string(), ...taken })), []),
-        ...{ ...reading, compression: z.string().optional() },
+        ...workFields,
       }),
-      transferRequest.pick({ source: true, target: true }).extend({ ...taken, ...reading }),
+      transferRequest.pick({ source: true, target: true }).extend({ ...taken, ...workFields }),
     ]),
     // Not in lists.
     nextRuns: added(scheduleDetailSchema.shape.nextRuns, []),
@@ -65,6 +63,7 @@ export const formatSchedule = (schedule: Schedule): string => {
     ['name', schedule.name],
     ['what', whatOf(schedule)],
     ['system data', systemOf(schedule)],
+    ...formatWork(schedule.request),
     ['when', whenOf(schedule)],
     ['keeps', keepsOf(keep)],
     ['verifies', verify ? 'every archive' : undefined],

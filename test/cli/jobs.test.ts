@@ -53,6 +53,20 @@ test('jobs are listed and shown', async () => {
   })
 })
 
+test('a job says how it was asked to do its work', async () => {
+  const json = {
+    projects: [{ slug: 'shop' }],
+    jobs: 2,
+    maxBytesPerSecond: 1_048_576,
+    compression: 'gzip',
+    allowIncomplete: true,
+  }
+  const { id } = jobOf(await wharf.root.post('/export', { json, headers: { prefer: 'respond-async' } }))
+  expect((await run('job:show', id)).stdout).toMatch(
+    /^ {2}sessions {6}at most 2\n {2}rate {10}at most 1.0 MB\/s\n {2}compression {3}gzip\n {2}missing rows {2}accepted\n/m,
+  )
+})
+
 test('watching ends with the job, and the exit code says how that was', async () => {
   const asked = await withExportsWaiting(async () => {
     const job = jobOf(await askExport(wharf.root, [{ slug: 'shop' }]))

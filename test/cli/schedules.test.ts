@@ -67,10 +67,13 @@ test('a schedule says whether system data is in its archives, also to programs',
   expect(part.json.request.projects).toEqual([{ slug: 'shop', system: false, stages: ['live'] }])
 })
 
-test('the jobs of a schedule read in as many sessions as it says', async () => {
-  const id = await create('--name', 'beside', '--cron', '@yearly', '--jobs', '3')
+test('the jobs of a schedule read in as many sessions as it says, as fast as it says', async () => {
+  const id = await create('--name', 'beside', '--cron', '@yearly', '--jobs', '3', '--max-rate', '20M')
   const { json } = await wharf.root.get(`/schedules/${id}`)
-  expect(json).toMatchObject({ request: { projects: [{ slug: 'shop' }], jobs: 3 } })
+  expect(json).toMatchObject({ request: { projects: [{ slug: 'shop' }], jobs: 3, maxBytesPerSecond: 20_971_520 } })
+  expect((await administer(['schedule:show', id])).stdout).toMatch(
+    /^ {2}sessions {5}at most 3\n {2}rate {9}at most 21.0 MB\/s\n/m,
+  )
 })
 
 test('schedules are listed, paused, resumed, run and deleted', async () => {

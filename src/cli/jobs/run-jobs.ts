@@ -12,6 +12,7 @@ import { createTransferProgress, progressLine, showProgress } from '../terminal/
 import { printResult, type ResultOptions } from '../terminal/result.ts'
 import { formatFields, formatTable } from '../terminal/table.ts'
 import { print } from '../terminal/write.ts'
+import { formatWork, workFields } from '../work-text.ts'
 import { downloadFile } from './download-file.ts'
 import { assertSucceeded, followJob } from './follow-job.ts'
 import { cancelJob, getJob, type Job, lackingOf, leftOutNotesOf, listJobs, matchedNotesOf } from './job-api.ts'
@@ -146,6 +147,10 @@ async function printJob(context: CommandContext, options: ResultOptions, job: Jo
   return printResult(context, options, { json: job, text: () => formatJob(job) })
 }
 
+const workSchema = z.object(workFields)
+
+const workOf = ({ request }: Job): z.output<typeof workSchema> => workSchema.safeParse(request).data ?? {}
+
 const partsOf = ({ parts, partsBefore }: NonNullable<Job['progress']>): string =>
   `${formatCount(parts)}, beside ${formatCount(partsBefore)} that an earlier attempt had loaded`
 
@@ -153,6 +158,7 @@ function formatJob(job: Job): string {
   const { progress, error } = job
   const fields = formatFields([
     ['what', `${job.kind} of ${subjectsOf(job).join(', ')}`],
+    ...formatWork(workOf(job)),
     ['status', job.status],
     ['attempt', job.attempt > 1 ? String(job.attempt) : undefined],
     ['rows', progress ? formatCount(progress.rows) : undefined],
