@@ -38,8 +38,8 @@ describe.skipIf(programs === undefined)('a database whose server dies while it i
 
   /** Runs a command, and ends the server like a crash once the command reads rows. */
   async function whileItDies(args: readonly string[], cwd: string) {
-    const { child, ended } = spawnWharf(args, { cwd })
-    // The server has rows for it that it has not taken yet.
+    // At this rate the rows take half a minute, in which the server has some that the command has not taken yet.
+    const { child, ended } = spawnWharf([...args, '--max-rate', '1M'], { cwd })
     const reading = () =>
       query(
         cluster.superuserUrl,
