@@ -86,6 +86,7 @@ export function createApi<Caller>(options: ApiOptions<Caller>): Api {
       async (exchange) => {
         exchange.speaksPostgrest = spec.dialect !== undefined
         exchange.canWaitLong = spec.canWaitLong === true
+        exchange.routeHeaders = spec.protocol?.always ?? {}
         const answer = await respond(exchange, async (token) => {
           const caller = await authenticate(token)
           exchange.tokenId = tokenIdOf(caller)
@@ -190,6 +191,7 @@ function allowedMethods(group: readonly BoundRoute<never>[]): string {
 async function sendAllowed(exchange: Exchange, group: readonly BoundRoute<never>[], allow: string): Promise<void> {
   const route = group.find(({ allowed }) => allowed !== undefined)
   exchange.speaksPostgrest = route?.spec.dialect !== undefined
+  exchange.routeHeaders = group.find(({ spec }) => spec.protocol)?.spec.protocol?.options ?? {}
   const allowed = await route?.allowed?.(exchange)
   if (allowed === undefined) return sendWhole(exchange, 204, { allow })
   return sendWhole(exchange, 200, { allow: allowed })

@@ -72,6 +72,8 @@ export class Exchange {
   speaksPostgrest = false
   /** Whether it can wait for long before it answers, for somebody else's lock, say. A stop ends it sooner then. */
   canWaitLong = false
+  /** On its answer and on a refusal, beside those of the frame. */
+  routeHeaders: AnswerHeaders = {}
   abortReason: Error | undefined
   /** Why the body will not become whole, where the client can still be answered. */
   bodyFailure: Error | undefined
@@ -144,9 +146,11 @@ export class Exchange {
     const all: string[] = ['x-request-id', this.requestId]
     if (body?.mediaType !== undefined) all.push('content-type', body.mediaType)
     if (body) all.push('content-length', String(body.sizeBytes))
-    for (const name in headers) {
-      const value = headers[name as HeaderName]
-      if (value !== undefined) all.push(name, value)
+    for (const some of [this.routeHeaders, headers]) {
+      for (const name in some) {
+        const value = some[name as HeaderName]
+        if (value !== undefined) all.push(name, value)
+      }
     }
     const { baseHeaders } = this.frame
     for (const { name, value } of baseHeaders) {

@@ -49,7 +49,9 @@ export function createOpenApiDocument(routes: readonly AnyRouteSpec[], version: 
 }
 
 function describeRoute(route: AnyRouteSpec): ZodOpenApiOperationObject {
-  const answers = Object.entries(route.answers).map(([status, answer]) => [status, describeAnswer(answer)] as const)
+  const answers = Object.entries(route.answers).map(
+    ([status, answer]) => [status, describeAnswer(answer, commonHeaders(route))] as const,
+  )
   return {
     operationId: route.operationId,
     summary: route.summary,
@@ -68,6 +70,14 @@ function describeRoute(route: AnyRouteSpec): ZodOpenApiOperationObject {
   }
 }
 
+/** What each answer of a route has, a refusal too. */
+const commonHeaders = ({ protocol }: AnyRouteSpec): oas31.HeadersObject => {
+  const own = Object.entries(protocol?.always ?? {}).map(
+    ([name, value]) => [name, { description: `Always \`${value}\`.`, schema: { type: 'string' } }] as const,
+  )
+  return { 'X-Request-Id': REQUEST_ID_HEADER, ...Object.fromEntries(own) }
+}
+
 const SECURITY = { token: [{ token: [] }], optional: [{ token: [] }, {}], none: [] }
 
 function describeBody(body: BodySpec) {
@@ -79,8 +89,8 @@ function describeBody(body: BodySpec) {
 
 const BYTES: oas31.SchemaObject = { type: 'string' }
 
-function describeAnswer(answer: AnswerSpec): ZodOpenApiResponseObject {
-  const headers: oas31.HeadersObject = { 'X-Request-Id': REQUEST_ID_HEADER }
+function describeAnswer(answer: AnswerSpec, common: oas31.HeadersObject): ZodOpenApiResponseObject {
+  const headers = { ...common }
   for (const [name, description] of Object.entries(answer.headers ?? {})) {
     headers[name] = { description, schema: { type: 'string' } }
   }
@@ -148,12 +158,13 @@ function describeFailures(route: AnyRouteSpec): [string, ZodOpenApiResponseObjec
   const codes = new Set([...impliedErrors(route), ...(route.errors ?? [])])
   const isRaised = codes.delete('RAISED')
   const failures = [INTERNAL, ...[...codes].map((code) => ({ ...PROBLEMS[code], type: problemType(code) }))]
+  const common = commonHeaders(route)
   const statuses = [...new Set(failures.map(({ status }) => status))]
   const described = statuses.map((status): [string, ZodOpenApiResponseObject] => {
     const own = failures.filter((failure) => failure.status === status)
-    return [String(status), describeFailure(status, isRaised && isOfClient(status) ? [...own, RAISED] : own)]
+    return [String(status), describeFailure(status, isRaised && isOfClient(status) ? [...own, RAISED] : own, common)]
   })
-  return isRaised ? [...described, ['4XX', describeFailure(RAISED.status, [RAISED])]] : described
+  return isRaised ? [...described, ['4XX', describeFailure(RAISED.status, [RAISED], common)]] : described
 }
 
 /** What a function of a project raises has any status that blames the client. */
@@ -161,9 +172,13 @@ const RAISED: Failure = { ...PROBLEMS.RAISED, type: problemType('RAISED') }
 
 const isOfClient = (status: number): boolean => status >= 400 && status < 500
 
-function describeFailure(status: number, failures: readonly Failure[]): ZodOpenApiResponseObject {
+function describeFailure(
+  status: number,
+  failures: readonly Failure[],
+  common: oas31.HeadersObject,
+): ZodOpenApiResponseObject {
   const types = { type: 'object', properties: { type: { enum: failures.map(({ type }) => type) } } } as const
-  const headers: oas31.HeadersObject = { 'X-Request-Id': REQUEST_ID_HEADER }
+  const headers = { ...common }
   if (status === 401) headers['WWW-Authenticate'] = { description: 'Always `Bearer`.', schema: { type: 'string' } }
   if (status === 416) {
     headers['Content-Range'] = { description: 'How many there are: `bytes */4711`.', schema: { type: 'string' } }

@@ -36,6 +36,7 @@ export const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
   WRITTEN_SINCE: { status: 409, title: 'Written to since' },
   BODY_TOO_LARGE: { status: 413, title: 'Body is too large' },
   TOO_MANY_REQUESTS: { status: 429, title: 'Too many requests' },
+  UNSUPPORTED_VERSION: { status: 412, title: 'Version of the protocol is not supported' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, title: 'Unsupported media type' },
   RANGE_NOT_SATISFIABLE: { status: 416, title: 'Range is not satisfiable' },
   SQL_REJECTED: { status: 422, title: 'SQL was rejected' },

@@ -6,7 +6,7 @@ import { type Access, bearerToken } from './access.ts'
 import type { AnswerOf, Answers, AnyAnswer } from './answer.ts'
 import { answerTypes, assertAcceptable } from './assert-acceptable.ts'
 import type { BodyOf, BodySpec } from './body.ts'
-import type { Exchange } from './exchange.ts'
+import type { AnswerHeaders, Exchange } from './exchange.ts'
 import { dialectSearchOf, type Parsed, parseHead, queryTextOf } from './parse-head.ts'
 import { readBody } from './read-body.ts'
 
@@ -45,6 +45,8 @@ export interface RouteSpec<
   readonly errors?: readonly ErrorCode[]
   /** For a `GET` that comes more often than all others: found without a router, see `createDirectRoutes`. */
   readonly direct?: boolean
+  /** Headers of a protocol that the path speaks: on answers and refusals, and on what `OPTIONS` is answered. */
+  readonly protocol?: { readonly always: AnswerHeaders; readonly options: AnswerHeaders }
   /** For calls that come all the time and say nothing: their access lines are `debug`. */
   readonly quiet?: boolean
   /** For calls that can wait for long before they answer: a stop of the service does not let them wait on. */

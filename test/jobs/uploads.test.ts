@@ -291,6 +291,41 @@ describe('of an upload', () => {
     expect(await hashOfParts(wharf, path)).toBe(hashOf(bytes))
   })
 
+  test('a client of another version of the protocol is told which one there is, and sends nothing', async () => {
+    const path = await begin(wharf.root, 3)
+    const headers = { 'tus-resumable': '2.0.0', 'upload-length': '3', 'upload-offset': '0' }
+    for (const answer of [
+      await wharf.root.post('/uploads', { headers }),
+      await wharf.root.get(path, { headers }),
+      await wharf.root.patch(path, {
+        headers: { ...headers, 'content-type': 'application/offset+octet-stream' },
+        body: 'abc',
+      }),
+      await wharf.root.delete(path, { headers }),
+    ]) {
+      expect(answer).toMatchObject({
+        status: 412,
+        headers: { 'tus-version': '1.0.0', 'tus-resumable': '1.0.0' },
+        json: { type: 'urn:wharf:error:unsupported-version' },
+      })
+    }
+    expect(await offsetOf(wharf.root, path)).toBe(0)
+  })
+
+  test('clients that ask are told the version and the extensions of the protocol, and so are those that are refused', async () => {
+    const path = await begin(wharf.root, 3)
+    for (const asked of ['/uploads', path]) {
+      expect(await wharf.root.request('OPTIONS', asked)).toMatchObject({
+        status: 204,
+        headers: { 'tus-version': '1.0.0', 'tus-extension': 'creation,expiration,termination' },
+      })
+    }
+    expect(await sendPart(wharf.root, path, 2, 'c')).toMatchObject({
+      status: 409,
+      headers: { 'tus-resumable': '1.0.0' },
+    })
+  })
+
   test('more bytes than were announced are refused', async () => {
     const path = await begin(wharf.root, 3)
     expect((await sendPart(wharf.root, path, 0, 'abcd')).status).toBe(413)

@@ -21,23 +21,34 @@ const route = routesUnder('Uploads')
 
 const TUS_VERSION = '1.0.0'
 
+/** On each answer and refusal, and what `OPTIONS` says of the server. */
+const protocol = {
+  always: { 'tus-resumable': TUS_VERSION, 'tus-version': TUS_VERSION },
+  options: { 'tus-version': TUS_VERSION, 'tus-extension': 'creation,expiration,termination' },
+} as const
+
 const tusVersion = z
-  .literal(TUS_VERSION, { error: `must be ${TUS_VERSION}` })
+  .string()
   .optional()
-  .meta({ description: 'The version of the protocol that the client speaks.' })
+  .meta({ description: `The version of the protocol that the client speaks: \`${TUS_VERSION}\`.` })
+
+/** @throws {AppError} UNSUPPORTED_VERSION */
+function assertSpoken({ 'tus-resumable': version = TUS_VERSION }: { readonly 'tus-resumable'?: string | undefined }) {
+  if (version === TUS_VERSION) return
+  throw new AppError('UNSUPPORTED_VERSION', `Tus-Resumable is ${version}, and must be ${TUS_VERSION}`)
+}
 
 const byteCount = z
   .string()
   .regex(/^\d{1,15}$/, { error: 'must be a number of bytes' })
   .transform(Number)
 
-const TUS_HEADERS = {
-  'tus-resumable': 'The version of the protocol: `1.0.0`.',
+const KEPT_HEADERS = {
   'upload-expires': 'When the upload goes, unless more is sent or it is used before.',
 } as const
 
 const STATE_HEADERS = {
-  ...TUS_HEADERS,
+  ...KEPT_HEADERS,
   'upload-offset': 'How many bytes are there.',
 } as const
 
@@ -45,6 +56,7 @@ const params = z.object({ id })
 
 const create = route('POST /uploads', {
   operationId: 'createUpload',
+  protocol,
   summary: 'Begins an upload that survives lost connections',
   description:
     'For an archive that arrives in as many requests as it takes: send its bytes with `PATCH`, ask after a lost ' +
@@ -59,15 +71,16 @@ const create = route('POST /uploads', {
   }),
   answers: {
     201: json(uploadSchema, 'The upload, of which nothing is there yet.', {
-      ...TUS_HEADERS,
+      ...KEPT_HEADERS,
       location: 'Path of the upload.',
     }),
   },
-  errors: ['CONFLICT'],
+  errors: ['CONFLICT', 'UNSUPPORTED_VERSION'],
 })
 
 const show = route('GET /uploads/{id}', {
   operationId: 'showUpload',
+  protocol,
   summary: 'How many bytes of an upload are there',
   description: 'Ends what a lost connection has left, so that all that has come is counted.',
   access: { by: 'sender' },
@@ -79,10 +92,12 @@ const show = route('GET /uploads/{id}', {
       'upload-length': 'How many bytes it has once it is whole.',
     }),
   },
+  errors: ['UNSUPPORTED_VERSION'],
 })
 
 const send = route('PATCH /uploads/{id}', {
   operationId: 'sendUpload',
+  protocol,
   summary: 'Sends the next bytes of an upload',
   description: 'What has come is kept, also where the connection is lost in the middle.',
   access: { by: 'sender' },
@@ -93,16 +108,18 @@ const send = route('PATCH /uploads/{id}', {
   }),
   body: streamBody('application/offset+octet-stream', 'The bytes, as many as are at hand.'),
   answers: { 204: empty('They are there.', STATE_HEADERS) },
-  errors: ['CONFLICT', 'BODY_TOO_LARGE', 'STORAGE_FULL', 'STORAGE_UNAVAILABLE'],
+  errors: ['CONFLICT', 'UNSUPPORTED_VERSION', 'BODY_TOO_LARGE', 'STORAGE_FULL', 'STORAGE_UNAVAILABLE'],
 })
 
 const remove = route('DELETE /uploads/{id}', {
   operationId: 'deleteUpload',
+  protocol,
   summary: 'Removes an upload',
   access: { by: 'sender' },
   params,
   headers: z.object({ 'tus-resumable': tusVersion }),
-  answers: { 204: empty('It is gone.', { 'tus-resumable': TUS_HEADERS['tus-resumable'] }) },
+  answers: { 204: empty('It is gone.') },
+  errors: ['UNSUPPORTED_VERSION'],
 })
 
 const importUpload = route('POST /uploads/{id}/import', {
@@ -129,14 +146,16 @@ export function uploadRoutes(container: Container): readonly BoundRoute<Caller>[
   }
   return [
     create.handle<Caller>(async ({ headers, caller }) => {
+      assertSpoken(headers)
       const upload = await createUpload(prisma, caller, headers['upload-length'])
       return {
         status: 201,
-        headers: { ...tusHeaders(upload), location: `/uploads/${upload.id}` },
+        headers: { ...keptHeaders(upload), location: `/uploads/${upload.id}` },
         body: toBody(upload),
       }
     }),
-    show.handle<Caller>(async ({ params, caller }) => {
+    show.handle<Caller>(async ({ params, headers, caller }) => {
+      assertSpoken(headers)
       const upload = await settled(caller, params.id)
       return {
         status: 200,
@@ -145,27 +164,26 @@ export function uploadRoutes(container: Container): readonly BoundRoute<Caller>[
       }
     }),
     send.handle<Caller>(async ({ params, headers, body, caller }) => {
+      assertSpoken(headers)
       if (body.coding !== 'identity')
         throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'the body must have no Content-Encoding')
       const upload = await settled(caller, params.id)
       await receiver.receive(upload, headers['upload-offset'], body)
       return { status: 204, headers: stateHeaders(await findUpload(prisma, caller, upload.id)) }
     }),
-    remove.handle<Caller>(async ({ params, caller }) => {
+    remove.handle<Caller>(async ({ params, headers, caller }) => {
+      assertSpoken(headers)
       const upload = await settled(caller, params.id)
       await removeUpload(prisma, upload.id)
-      return { status: 204, headers: { 'tus-resumable': TUS_VERSION } }
+      return { status: 204 }
     }),
     importUpload.handle<Caller>(({ params, ...call }) => answerUploadImport(container, params.id, call)),
   ]
 }
 
-const tusHeaders = ({ expiresAt }: Upload) => ({
-  'tus-resumable': TUS_VERSION,
-  'upload-expires': expiresAt.toUTCString(),
-})
+const keptHeaders = ({ expiresAt }: Upload) => ({ 'upload-expires': expiresAt.toUTCString() })
 
-const stateHeaders = (upload: Upload) => ({ ...tusHeaders(upload), 'upload-offset': String(upload.offset) })
+const stateHeaders = (upload: Upload) => ({ ...keptHeaders(upload), 'upload-offset': String(upload.offset) })
 
 const toBody = ({ id, length, offset, expiresAt }: Upload) => ({
   id,

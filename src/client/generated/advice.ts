@@ -20,6 +20,7 @@ export const ADVICE = {
   GONE: "Make it again: ask for a new export. Operators: archiveDamagedAt of the job and the log say which archive is damaged; check the storage.",
   BODY_TOO_LARGE: "Split it. Archives have no limit; they are streamed. An upload may have no more bytes than were announced for it.",
   TOO_MANY_REQUESTS: "Wait for Retry-After seconds. Operators: see \"Limits\" in operations.",
+  UNSUPPORTED_VERSION: "Use a client of the version in Tus-Version.",
   UNSUPPORTED_MEDIA_TYPE: "Send it as detail says.",
   RANGE_NOT_SATISFIABLE: "Ask for an earlier range; Content-Range says how many there are. Where that is as many bytes as you have, you have all.",
   CONSTRAINT_VIOLATED: "Correct the row.",

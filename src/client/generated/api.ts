@@ -1,6 +1,6 @@
 /*
  * Made from /openapi.json by openapi-typescript: npx vitest run test/client/generated.test.ts -u
- * SHA-256: de7a7398a2d200025b1695f7a9132111f31a3f89ca8516827aa92c05beddcdf4
+ * SHA-256: 0144e75d3a42bfc52a1c0e1968ec74440846f2aa237e2ebaa3b6a1850f379bc8
  */
 export interface paths {
     readonly "/overview": {
@@ -3449,8 +3449,8 @@ export interface operations {
             readonly header: {
                 /** @description How many bytes will come. */
                 readonly "upload-length": string;
-                /** @description The version of the protocol that the client speaks. */
-                readonly "tus-resumable"?: "1.0.0";
+                /** @description The version of the protocol that the client speaks: `1.0.0`. */
+                readonly "tus-resumable"?: string;
             };
             readonly path?: never;
             readonly cookie?: never;
@@ -3461,8 +3461,10 @@ export interface operations {
             readonly 201: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    /** @description The version of the protocol: `1.0.0`. */
+                    /** @description Always `1.0.0`. */
                     readonly "tus-resumable"?: string;
+                    /** @description Always `1.0.0`. */
+                    readonly "tus-version"?: string;
                     /** @description When the upload goes, unless more is sent or it is used before. */
                     readonly "upload-expires"?: string;
                     /** @description Path of the upload. */
@@ -3479,8 +3481,8 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description The version of the protocol that the client speaks. */
-                readonly "tus-resumable"?: "1.0.0";
+                /** @description The version of the protocol that the client speaks: `1.0.0`. */
+                readonly "tus-resumable"?: string;
             };
             readonly path: {
                 readonly id: string;
@@ -3493,8 +3495,10 @@ export interface operations {
             readonly 200: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    /** @description The version of the protocol: `1.0.0`. */
+                    /** @description Always `1.0.0`. */
                     readonly "tus-resumable"?: string;
+                    /** @description Always `1.0.0`. */
+                    readonly "tus-version"?: string;
                     /** @description When the upload goes, unless more is sent or it is used before. */
                     readonly "upload-expires"?: string;
                     /** @description How many bytes are there. */
@@ -3513,8 +3517,8 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description The version of the protocol that the client speaks. */
-                readonly "tus-resumable"?: "1.0.0";
+                /** @description The version of the protocol that the client speaks: `1.0.0`. */
+                readonly "tus-resumable"?: string;
             };
             readonly path: {
                 readonly id: string;
@@ -3527,8 +3531,10 @@ export interface operations {
             readonly 204: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    /** @description The version of the protocol: `1.0.0`. */
+                    /** @description Always `1.0.0`. */
                     readonly "tus-resumable"?: string;
+                    /** @description Always `1.0.0`. */
+                    readonly "tus-version"?: string;
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -3541,8 +3547,8 @@ export interface operations {
             readonly header: {
                 /** @description Where they begin: as many as are there. */
                 readonly "upload-offset": string;
-                /** @description The version of the protocol that the client speaks. */
-                readonly "tus-resumable"?: "1.0.0";
+                /** @description The version of the protocol that the client speaks: `1.0.0`. */
+                readonly "tus-resumable"?: string;
             };
             readonly path: {
                 readonly id: string;
@@ -3560,8 +3566,10 @@ export interface operations {
             readonly 204: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    /** @description The version of the protocol: `1.0.0`. */
+                    /** @description Always `1.0.0`. */
                     readonly "tus-resumable"?: string;
+                    /** @description Always `1.0.0`. */
+                    readonly "tus-version"?: string;
                     /** @description When the upload goes, unless more is sent or it is used before. */
                     readonly "upload-expires"?: string;
                     /** @description How many bytes are there. */
