@@ -6,7 +6,7 @@ import { AppError, invalidRequest } from '../errors.ts'
 import { errorCode } from '../lib/error-code.ts'
 import { isGzip } from '../lib/recognise-coding.ts'
 import { within } from '../lib/within.ts'
-import { zstd } from '../lib/zstd.ts'
+import { NO_ZSTD, zstd } from '../lib/zstd.ts'
 import type { BodyOf, BodySpec, JsonBody, Upload } from './body.ts'
 import { ClientGone, type Exchange } from './exchange.ts'
 import { check, toBodyFault } from './faults.ts'
@@ -67,7 +67,8 @@ function assertCoding(spec: BodySpec, contentEncoding: string | undefined): Uplo
     if (coding === 'zstd' && zstd) return coding
   }
   const known = spec.kind === 'stream' ? `gzip${zstd ? ', zstd' : ''}, or none` : 'none'
-  throw unsupported(`the body must have the Content-Encoding ${known}`)
+  const why = spec.kind === 'stream' && coding === 'zstd' ? ` (${NO_ZSTD})` : ''
+  throw unsupported(`the body must have the Content-Encoding ${known}${why}`)
 }
 
 const toUpload = (exchange: Exchange, coding: Upload['coding']): Upload => ({

@@ -120,7 +120,7 @@ test('a session that has not read all of its rows is ended, and not used again',
   await eventually(isThere).toEqual([])
 })
 
-test('a session that was given back is not ended once more, whoever has it by then', async () => {
+test('a session that was given back is not ended once more, since somebody else may have it', async () => {
   const onlyOne = new pg.Pool({ connectionString: database.url, max: 1 })
   const first = await openReadingSession(onlyOne, 'first')
   await first.end()
