@@ -12,6 +12,7 @@ import { readStructure, type StageStructure, type TableStructure, tablesOf } fro
 import { chooseRights } from './choose-rights.ts'
 import { excludeTables, tableNames, withPartitions } from './exclude-tables.ts'
 import { findLargeObjects } from './large-objects.ts'
+import type { FoundTable } from './locked-source.ts'
 import type { SourceSnapshot } from './snapshot.ts'
 import { cursorsOf, declareCursors, type TableCursors } from './table-cursors.ts'
 import { findUnclearNames } from './unclear-names.ts'
@@ -55,7 +56,7 @@ export async function declareTables(
   source: SourceSnapshot,
   selection: ExportSelection,
 ): Promise<DeclaredProject> {
-  const { stages, session, lockedTables, isOwn, extensionSchemas } = source
+  const { stages, session, foundTables, isOwn, extensionSchemas } = source
   const { query } = session
   const excluded = selection.excludeTables ?? []
   const found = new Set<string>()
@@ -63,7 +64,8 @@ export async function declareTables(
   for (const stage of stages) {
     await session.execute(searchStage(stage.schemaName, extensionSchemas))
     const whole = await readStructure(query, stage.schemaName)
-    assertLocked(tablesOf(whole), lockedTables.get(stage.slug))
+    const before = foundTables.get(stage.slug) ?? []
+    assertFound(tablesOf(whole), before)
     for (const name of tableNames(whole)) found.add(name)
     const rest = excludeTables(whole, await withPartitions(query, stage.schemaName, excluded))
     const tables = tablesOf(rest)
@@ -84,17 +86,38 @@ export async function declareTables(
       compareNotExported,
     )
     const structure = { ...rest, inOrder, notExported }
-    declared.push({ stage, structure, grants, tables: await declareStage(source, stage, tables) })
+    const read = await declareStage(source, stage, tables)
+    const unlocked = new Set(before.flatMap(({ oid, isReadable }) => (isReadable ? [] : [oid])))
+    await assertNotRewritten(
+      query,
+      read.map(({ oid }) => oid).filter((oid) => unlocked.has(oid)),
+    )
+    declared.push({ stage, structure, grants, tables: read })
   }
   const unknown = excluded.find((name) => !found.has(name))
   if (unknown !== undefined) throw notFound('table', unknown, `in project "${selection.slug}"`)
   return { selection, source, stages: declared }
 }
 
-function assertLocked(tables: readonly TableStructure[], locked: ReadonlySet<string> | undefined): void {
-  for (const { oid } of tables) {
-    if (!locked?.has(String(oid))) throw new StageMoved('a table came after the locks were taken')
-  }
+function assertFound(tables: readonly TableStructure[], before: readonly FoundTable[]): void {
+  const found = new Set(before.map(({ oid }) => oid))
+  if (tables.some(({ oid }) => !found.has(oid))) throw new StageMoved('a table came after the locks were taken')
+}
+
+/**
+ * A table that the login may read only since it was found was not locked before the snapshot was taken: where it was truncated or
+ * rewritten in between, the snapshot finds it empty.
+ *
+ * @param tables by their object ids, which are locked by now.
+ */
+async function assertNotRewritten(query: Query, tables: readonly string[]): Promise<void> {
+  if (tables.length === 0) return
+  const rewritten = await query(
+    `SELECT FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) ANY ($1::pg_catalog.oid[])
+        AND pg_catalog.pg_relation_filenode(oid) IS DISTINCT FROM relfilenode LIMIT 1`,
+    [tables],
+  )
+  if (rewritten.length > 0) throw new StageMoved('a table was rewritten after the snapshot was taken')
 }
 
 /**

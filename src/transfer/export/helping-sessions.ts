@@ -3,7 +3,7 @@ import { quoteLiteral } from '../../database/quoting.ts'
 import type { Query } from '../structure/query.ts'
 import { type LockedSource, lockStatement, type SnapshotOptions, type SnapshotSource } from './locked-source.ts'
 import { openReadingSession, type ReadingSession } from './reading-session.ts'
-import { countFree } from './spare-sessions.ts'
+import { takeHelp } from './spare-sessions.ts'
 
 /** How many bytes each table has, by object id, with what is stored out of line. */
 export type TableSizes = ReadonlyMap<string, number>
@@ -27,8 +27,9 @@ export async function openHelpers(
   const wanted = Math.min(jobs, Math.ceil(bytes / BYTES_PER_SESSION)) - 1
   if (wanted < 1) return helpers
   const lender = await findLender(source, first.query, wanted)
+  if (!lender?.hasRoom()) return helpers
   try {
-    const id = lender.hasRoom() ? await exportSnapshot(first.query) : ''
+    const [id, server] = [await exportSnapshot(first.query), await serverOf(first.query)]
     while (helpers.length < wanted && lender.hasRoom()) {
       const session = await lender.open(sessionName).catch(() => undefined)
       if (!session) break
@@ -37,6 +38,7 @@ export async function openHelpers(
       try {
         // Were it to wait behind somebody who waits for this export to end, neither would ever go on.
         await session.execute(`${lockStatement(locked, 'NOWAIT')}; ${setSnapshot(id)}`)
+        if ((await serverOf(session.query)) !== server) throw new Error('the session is on another server')
       } catch {
         session.close(new Error('the session is of no help'))
         break
@@ -57,14 +59,19 @@ interface Lender {
   giveRestBack(): void
 }
 
-async function findLender({ database, helpers }: SnapshotSource, query: Query, wanted: number): Promise<Lender> {
+async function findLender(
+  { database, helpers }: SnapshotSource,
+  query: Query,
+  wanted: number,
+): Promise<Lender | undefined> {
   if (!helpers) return lenderOfHalf(database.pool)
-  const pool = await helpers.pool()
-  let reserved = helpers.room.take(Math.min(wanted, await countFree(query)))
+  const help = await takeHelp(helpers, query, wanted)
+  if (!help) return undefined
+  let reserved = help.sessions
   return {
     hasRoom: () => reserved > 0,
     async open(sessionName) {
-      const session = await openReadingSession(pool, sessionName)
+      const session = await openReadingSession(help.pool, sessionName)
       reserved -= 1
       return givingBack(session, () => helpers.room.giveBack(1))
     },
@@ -112,6 +119,18 @@ export async function readSizes({ tables, session }: LockedSource): Promise<Tabl
 
 /** The statement by which a transaction takes a snapshot that another one has exported. */
 export const setSnapshot = (id: string): string => `SET TRANSACTION SNAPSHOT ${quoteLiteral(id)}`
+
+/**
+ * What tells a server from every other. Several may be behind one address, and snapshots of two can have the same id: it is made of
+ * a transaction's number.
+ */
+async function serverOf(query: Query): Promise<string | undefined> {
+  const [row] = await query<{ startedAt: string }>(
+    'SELECT pg_catalog.pg_postmaster_start_time()::pg_catalog.text AS "startedAt"',
+    [],
+  )
+  return row?.startedAt
+}
 
 export async function exportSnapshot(query: Query): Promise<string> {
   const [row] = await query<{ id: string }>('SELECT pg_catalog.pg_export_snapshot() AS id', [])

@@ -33,7 +33,7 @@ export interface LockedSource extends FoundSource {
 }
 
 /** A table, as it was found before it was locked. */
-interface FoundTable {
+export interface FoundTable {
   readonly oid: string
   readonly name: string
   readonly isReadable: boolean

@@ -30,6 +30,8 @@ const SETTINGS = {
   // A scan that begins in the middle of a table would give its rows in another order each time.
   synchronize_seqscans: 'off',
   jit: 'off',
+  // Without it, each range would be looked for in all of its table; and any login may turn it off for itself.
+  enable_tidscan: 'on',
   // To start other processes for a question to the catalogs takes longer than to answer it (`structure/query.ts`).
   max_parallel_workers_per_gather: '0',
   // Rows that a policy would hide are refused aloud instead of being left out.

@@ -3,6 +3,7 @@ import { nameTransaction } from '../../database/session-name.ts'
 import type { Query } from '../structure/query.ts'
 import { exportSnapshot, openHelpers, readSizes, setSnapshot, type TableSizes } from './helping-sessions.ts'
 import {
+  type FoundSource,
   type LockedSource,
   listTables,
   lockSource,
@@ -23,8 +24,8 @@ export interface SourceSnapshot extends SnapshotSource {
   readonly takenAt: Date
   /** Empty where one session reads all. */
   readonly sizes: TableSizes
-  /** The tables, as object ids, by stage slug; those that can be read are held against change until the transaction ends. */
-  readonly lockedTables: ReadonlyMap<string, ReadonlySet<string>>
+  /** The tables, as they were found before the snapshot was taken. Those that could be read are held against change until the transaction ends. */
+  readonly foundTables: FoundSource['tables']
 }
 
 /**
@@ -96,11 +97,10 @@ async function takeSnapshot(
   const shared = source.isOwn ? own : undefined
   if (shared) await session.execute(setSnapshot(shared.id))
   const takenAt = shared?.takenAt ?? (await readTime(session.query))
-  const lockedTables = new Map([...tables].map(([slug, list]) => [slug, new Set(list.map(({ oid }) => oid))]))
   const locked = { source, tables, session }
   const sizes = options.jobs > 1 ? await readSizes(locked) : new Map<string, number>()
   const helpers = await openHelpers(locked, sizes, opened, options)
-  return { ...source, session, readers: [session, ...helpers], takenAt, sizes, lockedTables }
+  return { ...source, session, readers: [session, ...helpers], takenAt, sizes, foundTables: tables }
 }
 
 async function readTime(query: Query): Promise<Date> {

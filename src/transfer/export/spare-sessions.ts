@@ -1,3 +1,4 @@
+import type pg from 'pg'
 import type { FindProjectDatabase } from '../../projects/stage-database.ts'
 import type { Query } from '../structure/query.ts'
 import type { HelperRoom, HelperSource } from './helper-room.ts'
@@ -32,6 +33,25 @@ export const COUNT_FREE_SQL = `
            OPERATOR(pg_catalog.-) (SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity
                                     WHERE usesysid IS NOT NULL)::pg_catalog.int4 AS free
     FROM pg_catalog.pg_roles WHERE rolname OPERATOR(pg_catalog.=) CURRENT_USER`
+
+/** Where sessions that help can be opened, and how many there is room for, which is to be given back. */
+export interface Help {
+  readonly pool: pg.Pool
+  readonly sessions: number
+}
+
+/**
+ * Takes room for sessions that help.
+ *
+ * @param query in the session that they help. @param wanted at most so many.
+ * @returns undefined where no session is free, or the database gives none: what is helped goes on alone.
+ */
+export async function takeHelp(helpers: HelperSource, query: Query, wanted: number): Promise<Help | undefined> {
+  const free = await countFree(query)
+  // The pool of an attached database takes a connection as it is opened.
+  const pool = free === 0 ? undefined : await helpers.pool().catch(() => undefined)
+  return pool && { pool, sessions: helpers.room.take(Math.min(wanted, free)) }
+}
 
 interface HelperServices {
   readonly projectDatabase: FindProjectDatabase

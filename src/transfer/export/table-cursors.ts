@@ -87,20 +87,22 @@ interface Every {
  *
  * The table is as large as when the cursor is opened. Blocks that come later hold nothing that its snapshot sees, and none
  * with rows that it sees can go: to cut a table short, VACUUM needs a lock that the export's own lock does not allow.
+ *
+ * Each name is qualified: by itself, it would be that of a column that the table has. Before a dot, PostgreSQL looks for a table first.
  */
 function rowsQuery({ schemaName, name, expressions }: TableSource, every: Every): string {
   const table = quoteQualified(schemaName, name)
   const tid = (range: string): string => `pg_catalog.format('(%s,0)', (${range}) * ${BLOCKS_PER_RANGE})::pg_catalog.tid`
   return `
-    SELECT wharf_range, wharf_row.*
+    SELECT wharf_range.number, wharf_row.*
     FROM pg_catalog.generate_series(
            ${every.first}::pg_catalog.int8,
            pg_catalog.pg_relation_size(${quoteLiteral(table)}::pg_catalog.regclass)
              / pg_catalog.current_setting('block_size')::pg_catalog.int8 / ${BLOCKS_PER_RANGE},
-           ${every.step}) AS wharf_range,
+           ${every.step}) AS wharf_range (number),
          LATERAL (
            SELECT ${expressions.join(', ')}
            FROM ONLY ${table} AS wharf_table
-           WHERE ctid >= ${tid('wharf_range')} AND ctid < ${tid('wharf_range + 1')}
+           WHERE ctid >= ${tid('wharf_range.number')} AND ctid < ${tid('wharf_range.number + 1')}
            OFFSET 0) AS wharf_row`
 }

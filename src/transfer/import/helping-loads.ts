@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { quoteQualified } from '../../database/quoting.ts'
 import type { ProjectDatabase } from '../../projects/stage-database.ts'
 import type { HelperSource } from '../export/helper-room.ts'
-import { countFree } from '../export/spare-sessions.ts'
+import { takeHelp } from '../export/spare-sessions.ts'
 import type { Query } from '../structure/query.ts'
 import { type LoadingSession, openLoadingSession, type SessionOptions } from './loading-session.ts'
 
@@ -29,10 +29,10 @@ export async function openHelpingLoads(
   wanted: number,
   options: SessionOptions,
 ): Promise<HelpingLoads> {
-  const pool = await helpers.pool()
-  const reserved = helpers.room.take(Math.min(wanted, await countFree(query)))
-  const opening = Array.from({ length: reserved }, () =>
-    openLoadingSession({ database: { pool }, extensionSchemas }, schemaName, options),
+  const help = await takeHelp(helpers, query, wanted)
+  if (!help) return { sessions: [], end: () => undefined }
+  const opening = Array.from({ length: help.sessions }, () =>
+    openLoadingSession({ database: help, extensionSchemas }, schemaName, options),
   )
   const opened = await Promise.allSettled(opening)
   const sessions = opened.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
@@ -41,7 +41,7 @@ export async function openHelpingLoads(
     sessions,
     end() {
       for (const session of sessions) session.rollback()
-      if (isHeld) helpers.room.giveBack(reserved)
+      if (isHeld) helpers.room.giveBack(help.sessions)
       isHeld = false
     },
   }

@@ -130,3 +130,11 @@ test('a session that was given back is not ended once more, since somebody else 
   await second.end()
   await onlyOne.end()
 })
+
+test('a session looks for ranges of a table by its blocks, whatever its login has set', async () => {
+  const set = new pg.Pool({ connectionString: database.url, max: 1, options: '-c enable_tidscan=off' })
+  const session = await openReadingSession(set, 'test')
+  expect(await session.query('SHOW enable_tidscan', [])).toEqual([{ enable_tidscan: 'on' }])
+  await session.end()
+  await set.end()
+})

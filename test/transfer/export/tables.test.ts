@@ -96,7 +96,14 @@ const UNUSUAL: readonly [what: string, table: string, rows: number, script: stri
     'columns called as the query calls its own',
     'wharf_table',
     1,
-    'CREATE TABLE wharf_table AS SELECT 1 AS page, 2 AS "rows", 3 AS "lines", 4 AS wharf_blocks, 7 AS wharf_byte_text, 5 AS "first", 6 AS wharf_table',
+    'CREATE TABLE wharf_table AS SELECT 1 AS page, 2 AS "rows", 3 AS "lines", 4 AS wharf_blocks, 7 AS wharf_byte_text, 5 AS "first", 6 AS wharf_table, 8 AS wharf_range, 9 AS wharf_row, 10 AS "number"',
+  ],
+  [
+    'a generated column called as the query calls what its rows are counted by',
+    'ranged',
+    20,
+    `CREATE TABLE ranged (n int, wharf_range int GENERATED ALWAYS AS (n * 0 + 1) STORED, "number" int GENERATED ALWAYS AS (7) STORED);
+     INSERT INTO ranged SELECT generate_series(1, 20)`,
   ],
   [
     'the name of what the query has beside it',
@@ -352,6 +359,27 @@ test.for([
     })
   },
 )
+
+test.for([1, 2, 3])('an attached database whose login may have %i sessions is exported all the same', async (most) => {
+  const external = await createExternalDatabase(
+    `CREATE TABLE large AS SELECT n, repeat(md5(n::text), 12) AS t FROM generate_series(1, 90000) n`,
+  )
+  try {
+    const slug = `limited-${most}`
+    const attach = { address: external.owner.href, stages: [{ slug: 'live', schema: 'public' }] }
+    expect((await wharf.root.post('/projects', { json: { slug, attach } })).status).toBe(201)
+    const { username } = external.owner
+    await query(external.database.superuserUrl, `ALTER ROLE ${username} CONNECTION LIMIT ${most}`)
+    await query(
+      external.database.superuserUrl,
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${username}'`,
+    )
+    const { body } = await openArchive(slug, { jobs: 4 })
+    expect((await withoutDate(body)).toString()).toContain('"rows":90000')
+  } finally {
+    await external.drop()
+  }
+})
 
 test('several sessions read an attached database, too, and give the same file as one', async () => {
   const external = await createExternalDatabase(
