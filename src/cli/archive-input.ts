@@ -1,10 +1,11 @@
-import { type FileHandle, mkdtemp, open, rm, writeFile } from 'node:fs/promises'
+import { type FileHandle, open, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { wrongUse } from '../errors.ts'
 import { rethrowing } from '../lib/rethrowing.ts'
 import type { CommandContext } from './environment.ts'
 import { throwFileFailure, toFileFailure } from './file-failure.ts'
+import { withTemporaryFolder } from './temporary-folder.ts'
 
 /** The name for standard input. */
 export const STDIN = '-'
@@ -54,18 +55,13 @@ export async function withRepeatableInput<T>(
   work: (input: ArchiveInput) => Promise<T>,
 ): Promise<T> {
   if (input.isRepeatable) return work(input)
-  const folder = await mkdtemp(join(tmpdir(), 'wharf-')).catch(
-    throwFileFailure(`a temporary file in ${tmpdir()} (TMPDIR)`, 'write'),
-  )
-  try {
+  return withTemporaryFolder('a temporary file', async (folder) => {
     const file = join(folder, 'archive')
     await writeFile(file, input.read(), { mode: 0o600, flag: 'wx', signal: context.signal }).catch(
       throwFileFailure(`the temporary file in ${tmpdir()} (TMPDIR)`, 'write'),
     )
-    return await withArchiveInput(context, file, (spooled) => work({ ...spooled, name: input.name }))
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+    return withArchiveInput(context, file, (spooled) => work({ ...spooled, name: input.name }))
+  })
 }
 
 async function withStandardInput<T>(

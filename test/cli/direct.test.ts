@@ -306,22 +306,31 @@ test('what an import left whose process was killed is dropped by the next one, a
   const session = await openSession(address)
   onTestFinished(() => session.end())
   await session.query('BEGIN; SELECT FROM note')
-  const [killed, living] = [1, 2].map(() => spawnWharf(['data:import', file, address, '--yes'], { cwd: folder }))
+  // Each keeps rows in a folder there.
+  const variables = { TMPDIR: await temporaryFolder() }
+  const kept = async () => (await readdir(variables.TMPDIR)).toSorted()
+  const begin = () => spawnWharf(['data:import', file, address, '--yes'], { cwd: folder, variables })
+  const killed = begin()
+  await eventually(kept).toHaveLength(1)
+  const left = await kept()
+  const living = begin()
   await eventually(locked).toHaveLength(2)
   await eventually(begun).toHaveLength(2)
-  killed?.child.kill('SIGKILL')
-  await killed?.ended
+  killed.child.kill('SIGKILL')
+  await killed.ended
   await eventually(locked).toHaveLength(1)
   expect(await begun()).toHaveLength(2)
-  const third = spawnWharf(['data:import', file, address, '--yes'], { cwd: folder })
+  const third = begin()
   // It loads, too, once it has dropped what nobody has locked.
   await eventually(locked).toHaveLength(2)
   await eventually(begun).toHaveLength(2)
+  expect(await kept()).toEqual([expect.not.stringContaining(left.join()), expect.not.stringContaining(left.join())])
   await session.end()
-  const ended = await Promise.all([living?.ended, third.ended])
+  const ended = await Promise.all([living.ended, third.ended])
   // Who comes second finds that another has changed what is there.
-  expect(ended.map((each) => each?.code).toSorted()).toEqual([0, 1])
+  expect(ended.map((each) => each.code).toSorted()).toEqual([0, 1])
   expect(await begun()).toEqual([])
+  expect(await kept()).toEqual([])
   expect(await query(address, 'SELECT id FROM note ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }])
 })
 

@@ -22,6 +22,9 @@ const MORE = `
   CREATE TABLE parted (at date NOT NULL, n int) PARTITION BY RANGE (at);
   CREATE TABLE parted_2026 PARTITION OF parted FOR VALUES FROM ('2026-01-01') TO ('2027-01-01');
   INSERT INTO parted SELECT date '2026-01-01' + n, n FROM generate_series(1, 100) n;
+  CREATE COLLATION phonebook (PROVIDER = icu, LOCALE = 'de-u-co-phonebk');
+  CREATE TABLE sorted (name text COLLATE phonebook PRIMARY KEY);
+  INSERT INTO sorted VALUES ('Adler'), ('Ärger'), ('Affe');
   CREATE STATISTICS both_columns ON at, n FROM parted;
   DROP TYPE span CASCADE`
 

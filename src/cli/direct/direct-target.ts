@@ -1,11 +1,11 @@
 import { wrongUse } from '../../errors.ts'
 import { importDirect } from '../../transfer/import/external/import-direct.ts'
 import type { CommandContext } from '../environment.ts'
+import { withTemporaryFolder } from '../temporary-folder.ts'
 import { directLocation } from '../transfer/same-database.ts'
 import type { TransferTarget } from '../transfer/transfer-target.ts'
 import { readDirectAddress } from './direct-address.ts'
 import { namingLost, withDirectDatabase } from './direct-database.ts'
-import { withSpoolFolder } from './spool-folder.ts'
 import { warningOfLeft } from './warning-of-left.ts'
 
 /**
@@ -23,7 +23,7 @@ export async function withDirectTarget<T>(
   const limits = await context.environment.loadConfig()
   const { spoolReserveBytes } = limits
   return withDirectDatabase(context, address, { forWriting: true }, (source) =>
-    withSpoolFolder((spoolFolder) =>
+    withTemporaryFolder('a temporary folder', (spoolFolder) =>
       work({
         ...{ name, project, endpoint: undefined },
         stages: async () => source.stages.map(({ slug }) => slug),

@@ -9,12 +9,12 @@ import { EXIT } from '../exit-codes.ts'
 import type { ImportOptions } from '../import/import-options.ts'
 import { type Examination, replacementWarning, reportExamination, reportImport } from '../import/import-report.ts'
 import { warnOfMissing } from '../missing-text.ts'
+import { withTemporaryFolder } from '../temporary-folder.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { printable } from '../terminal/printable.ts'
 import { type FileProgress, fileProgressLine, showProgress } from '../terminal/progress.ts'
 import { readDirectAddress } from './direct-address.ts'
 import { withDirectDatabase } from './direct-database.ts'
-import { withSpoolFolder } from './spool-folder.ts'
 import { warningOfLeft } from './warning-of-left.ts'
 
 /** A file, and the database that it is imported into. */
@@ -35,7 +35,7 @@ export async function importDirectly(
   const address = await readDirectAddress(context, text)
   const work = (input: ArchiveInput): Promise<number> =>
     withDirectDatabase(context, address, { forWriting: !options.dryRun }, (source) =>
-      withSpoolFolder(async (spoolFolder) => {
+      withTemporaryFolder('a temporary folder', async (spoolFolder) => {
         const planned = { input, target: { ...source, slug: address.project }, spoolFolder }
         const reporting = { ...options, location: printable(` in ${address.name}`) }
         return options.dryRun

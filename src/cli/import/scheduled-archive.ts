@@ -1,16 +1,14 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { AppError, wrongUse } from '../../errors.ts'
 import { type ArchiveInput, withArchiveInput } from '../archive-input.ts'
 import type { CommandContext } from '../environment.ts'
 import { openSink } from '../export/archive-sink.ts'
-import { throwFileFailure } from '../file-failure.ts'
 import { findSchedule } from '../find-schedule.ts'
 import { downloadFile } from '../jobs/download-file.ts'
 import { findScheduledJob } from '../jobs/job-api.ts'
 import { parseMoment } from '../moment.ts'
 import type { Server } from '../server.ts'
+import { withTemporaryFolder } from '../temporary-folder.ts'
 import { createTransferProgress, progressLine, showProgress } from '../terminal/progress.ts'
 
 /** Which archive of a schedule is meant. */
@@ -48,10 +46,7 @@ export async function withScheduledArchive<T>(
       `schedule "${name}" has no archive${moment ? ` of ${moment.toISOString()} or before` : ''} that is whole (schedule:show, job:list)`,
     )
   }
-  const folder = await mkdtemp(join(tmpdir(), 'wharf-')).catch(
-    throwFileFailure(`a temporary file in ${tmpdir()} (TMPDIR)`, 'write'),
-  )
-  try {
+  return withTemporaryFolder('a temporary file', async (folder) => {
     const file = join(folder, 'archive')
     const progress = createTransferProgress()
     const line = (seconds: number): string => `downloading  ${progressLine(progress, seconds)}`
@@ -60,8 +55,6 @@ export async function withScheduledArchive<T>(
       downloadFile({ http, jobId: job.id, openSink: sink, progress, signal: context.signal }),
     )
     const title = `the archive of schedule "${name}" of ${job.createdAt}`
-    return await withArchiveInput(context, file, (input) => use({ ...input, name: title }))
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+    return withArchiveInput(context, file, (input) => use({ ...input, name: title }))
+  })
 }

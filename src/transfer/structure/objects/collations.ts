@@ -8,13 +8,17 @@ import { IS_OWN_SQL, type ObjectKind } from './object-kind.ts'
 const option = (name: string, value: string): string =>
   `COALESCE(', ${name} = ' || pg_catalog.quote_literal(${value}), '')`
 
-// What columns the catalog has differs by version: `colliculocale` is `colllocale` from PostgreSQL 17, and
-// `collicurules` came with 16.
+const LOCALE_SQL = `COALESCE(
+  known.names ->> 'colllocale'::text, known.names ->> 'colliculocale'::text,
+  CASE o.collprovider WHEN 'i' THEN o.collcollate::text END)`
+
+// What columns the catalog has differs by version: `colliculocale` came with PostgreSQL 15, before which ICU's locale stood where that of
+// libc does, and is `colllocale` from 17; `collicurules` came with 16.
 const DEFINITION_SQL = `
   'CREATE COLLATION ' || pg_catalog.quote_ident(o.collname::text) || ' (PROVIDER = '
   || CASE o.collprovider WHEN 'i' THEN 'icu' WHEN 'b' THEN 'builtin' ELSE 'libc' END
   || CASE WHEN o.collisdeterministic THEN '' ELSE ', DETERMINISTIC = false' END
-  || ${option('LOCALE', `COALESCE(known.names ->> 'colllocale'::text, known.names ->> 'colliculocale'::text)`)}
+  || ${option('LOCALE', LOCALE_SQL)}
   || CASE o.collprovider WHEN 'c' THEN ${option('LC_COLLATE', 'o.collcollate')} || ${option('LC_CTYPE', 'o.collctype')}
           ELSE '' END
   || ${option('RULES', `known.names ->> 'collicurules'::text`)} || ')'`
