@@ -1,4 +1,4 @@
-import { lstat, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { lstat, mkdtemp, readdir, readlink, rm } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isAlive } from '../data-folder/process-identity.ts'
@@ -11,10 +11,11 @@ import { throwFileFailure } from './file-failure.ts'
  * @param what is to be kept there, for the message where it cannot be: `a temporary file`.
  */
 export async function withTemporaryFolder<T>(what: string, use: (folder: string) => Promise<T>): Promise<T> {
+  const prefix = `wharf-${hostname()}-${await pidNamespace()}-`
   const names = await readdir(tmpdir()).catch(() => [])
   // What can't be removed is in nobody's way.
-  await Promise.allSettled(names.filter((name) => name.startsWith(PREFIX)).map(removeIfLeft))
-  const folder = await mkdtemp(join(tmpdir(), `${PREFIX}${process.pid}-`)).catch(
+  await Promise.allSettled(names.map((name) => removeIfLeft(name, prefix)))
+  const folder = await mkdtemp(join(tmpdir(), `${prefix}${process.pid}-`)).catch(
     throwFileFailure(`${what} in ${tmpdir()} (TMPDIR)`, 'write'),
   )
   try {
@@ -24,11 +25,17 @@ export async function withTemporaryFolder<T>(what: string, use: (folder: string)
   }
 }
 
-const PREFIX = `wharf-${hostname()}-`
+/** Containers may share TMPDIR, and have numbers of processes of their own. @see pid_namespaces(7) */
+const pidNamespace = (): Promise<string> =>
+  readlink('/proc/self/ns/pid').then(
+    (name) => name.replaceAll(/\D/g, ''),
+    () => '0',
+  )
 
 /** Only what this user has made: others may make folders of such names there, and change what is in them meanwhile. */
-async function removeIfLeft(name: string): Promise<void> {
-  const [, pid] = /^(\d+)-\w+$/.exec(name.slice(PREFIX.length)) ?? []
+async function removeIfLeft(name: string, prefix: string): Promise<void> {
+  if (!name.startsWith(prefix)) return
+  const [, pid] = /^(\d+)-\w+$/.exec(name.slice(prefix.length)) ?? []
   if (pid === undefined || isAlive(Number(pid))) return
   const folder = join(tmpdir(), name)
   const found = await lstat(folder)
