@@ -9,7 +9,6 @@ import { jsonBody } from '../../src/api/body.ts'
 import { createApi } from '../../src/api/create-api.ts'
 import { PROBLEMS } from '../../src/api/problem.ts'
 import { defineRoute } from '../../src/api/route.ts'
-import { zstd } from '../../src/lib/zstd.ts'
 import { createLogger } from '../../src/logger.ts'
 import { createThings, fail, SECRET, TOKEN, wait } from '../support/http/frame-routes.ts'
 import { start } from '../support/http/frame-server.ts'
@@ -280,15 +279,6 @@ test('streams an upload of any length, and says how it is coded', async () => {
     415,
   )
   expect((await client.post('/uploads', { json: {} })).status).toBe(415)
-})
-
-test.skipIf(zstd)('says which Node.js would take an upload that is compressed with zstd', async () => {
-  const { client } = await start()
-  const headers = { 'content-type': 'application/x-ndjson', 'content-encoding': 'zstd' }
-  expect(await client.post('/uploads', { body: 'x', headers })).toMatchObject({
-    status: 415,
-    json: { detail: expect.stringContaining('22.15 and newer have') },
-  })
 })
 
 test('tells a client what is wrong with its upload while it is still sending', async () => {

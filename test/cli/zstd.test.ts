@@ -164,7 +164,11 @@ describe.skipIf(zstd)('on a Node.js without zstd', () => {
     const sent = await wharf.root.post('/import', { headers, body: ZSTD })
     expect(sent).toMatchObject({
       status: 415,
-      json: { detail: 'the body must have the Content-Encoding gzip, or none' },
+      json: {
+        detail: expect.stringMatching(
+          /^the body must have the Content-Encoding gzip, or none \(.* 22\.15 and newer have\)$/,
+        ),
+      },
     })
     const file = join(await temporaryFolder(), 'shop.jsonl.zst')
     await writeFile(file, ZSTD)
