@@ -8,7 +8,7 @@ import type { CommandContext } from './environment.ts'
 import { printable } from './terminal/printable.ts'
 import { printResult, type ResultOptions } from './terminal/result.ts'
 import { formatFields, formatTable } from './terminal/table.ts'
-import { formatWork, workFields } from './work-text.ts'
+import { formatWork, workSchema } from './work-text.ts'
 
 const run = runSchema.omit({ byHand: true })
 const texts = z.array(z.string())
@@ -29,9 +29,11 @@ export const shownSchedule = scheduleDetailSchema
       z.object({
         projects: z.array(z.object({ slug: z.string(), targetSlug: z.string().optional(), ...taken })),
         patterns: added(z.array(z.object({ pattern: z.string(), ...taken })), []),
-        ...workFields,
+        ...workSchema.shape,
       }),
-      transferRequest.pick({ source: true, target: true }).extend({ ...taken, ...workFields }),
+      transferRequest
+        .pick({ source: true, target: true })
+        .extend({ ...taken, ...workSchema.omit({ compression: true }).shape }),
     ]),
     // Not in lists.
     nextRuns: added(scheduleDetailSchema.shape.nextRuns, []),

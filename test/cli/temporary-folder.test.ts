@@ -45,7 +45,7 @@ test('what a process has left that is gone is removed, and what one has that liv
 })
 
 test('folders that are called otherwise stay', async () => {
-  const other = `${await makeFolderOf(process.ppid)}`.replace(/-\d+-\w+$/, '-notes')
+  const other = (await makeFolderOf(process.ppid)).replace(/-\d+-\w+$/, '-notes')
   await mkdir(join(parent, other))
   await withTemporaryFolder('a test', async () => expect(await names()).toContain(other))
 })

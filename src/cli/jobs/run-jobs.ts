@@ -12,7 +12,7 @@ import { createTransferProgress, progressLine, showProgress } from '../terminal/
 import { printResult, type ResultOptions } from '../terminal/result.ts'
 import { formatFields, formatTable } from '../terminal/table.ts'
 import { print } from '../terminal/write.ts'
-import { formatWork, workFields } from '../work-text.ts'
+import { formatWork, workSchema } from '../work-text.ts'
 import { downloadFile } from './download-file.ts'
 import { assertSucceeded, followJob } from './follow-job.ts'
 import { cancelJob, getJob, type Job, lackingOf, leftOutNotesOf, listJobs, matchedNotesOf } from './job-api.ts'
@@ -146,8 +146,6 @@ async function printJob(context: CommandContext, options: ResultOptions, job: Jo
   for (const note of [...matchedNotesOf(job), ...leftOutNotesOf(job)]) await print(context.environment.stderr, note)
   return printResult(context, options, { json: job, text: () => formatJob(job) })
 }
-
-const workSchema = z.object(workFields)
 
 const workOf = ({ request }: Job): z.output<typeof workSchema> => workSchema.safeParse(request).data ?? {}
 

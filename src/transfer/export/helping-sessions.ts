@@ -29,7 +29,7 @@ export async function openHelpers(
   const lender = await findLender(source, first.query, wanted)
   if (!lender?.hasRoom()) return helpers
   try {
-    const [id, server] = [await exportSnapshot(first.query), await serverOf(first.query)]
+    const [id, server] = await Promise.all([exportSnapshot(first.query), serverOf(first.query)])
     while (helpers.length < wanted && lender.hasRoom()) {
       const session = await lender.open(sessionName).catch(() => undefined)
       if (!session) break
